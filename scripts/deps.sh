@@ -60,6 +60,13 @@ missing_postgres() {
     have python3 || MISSING+=(python3)
 }
 
+# It promotes standbys, with etcd. Patroni's package does not depend on the client for etcd.
+missing_patroni() {
+    missing_postgres
+    have patroni || MISSING+=(patroni python3-etcd)
+    have etcd || MISSING+=(etcd-server)
+}
+
 missing_redis() { have redis-server || MISSING+=(redis-server); }
 
 missing_objects() { missing_python; }

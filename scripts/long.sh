@@ -32,6 +32,8 @@ chaos partition --release
 chaos promote --release
 chaos promote --hosts list --release
 chaos restore --release
+chaos failover --release
+chaos failover --asynchronous --release
 chaos statements --release
 chaos overload --release
 chaos neighbours --release

@@ -202,6 +202,10 @@ FIGURES = {
         "cargo answered with 202": "acknowledged",
         "lost, and not named by the report": "lost unnamed",
         "share that no one could name": "unnamed_share",
+    "chaos failover": {
+        **_CHAOS,
+        "seconds until Patroni takes the role": "ttl_seconds",
+        "longest time without a 202, s": "longest_seconds_without_202",
     },
     "chaos statements": {
         **_CHAOS,

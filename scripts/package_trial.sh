@@ -47,6 +47,7 @@ as_postgres createdb --owner=longshore --encoding=UTF8 --template=template0 long
 echo 'postgres://longshore@localhost/longshore?host=/run/postgresql' |
     install -m 640 -g longshore /dev/stdin /etc/longshore/secrets/database-url
 sed -i 's|^#SVC_DATABASE_URL_FILE=|SVC_DATABASE_URL_FILE=|' /etc/longshore/longshored.env
+sed -i 's|^#SVC_DURABILITY=|SVC_DURABILITY=|' /etc/longshore/longshored.env
 longshored-run migrate
 longshored-run config | grep 'file /etc/longshore/secrets/database-url'
 longshored-run doctor

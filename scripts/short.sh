@@ -32,6 +32,7 @@ chaos partition --rounds 2 --most-seconds 10 --rate 20
 chaos promote --rounds 2 --rate 20
 chaos promote --rounds 1 --rate 20 --hosts list
 chaos restore --small
+chaos failover --rounds 1 --rate 20 --ttl 8
 chaos statements --seconds 15
 chaos overload --small --part load --part distance --part clocks
 chaos overload --part disk --seconds 12

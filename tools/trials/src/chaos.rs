@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod callback_latency;
 pub mod cancel;
 pub mod connections;
+pub mod failover;
 pub mod files;
 pub mod freeze;
 pub mod idempotent_loads;

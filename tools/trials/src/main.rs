@@ -77,6 +77,7 @@ async fn run_chaos(common: &CommonOptions, command: &ChaosCommand) -> Result<Tri
         ChaosCommand::Partition(options) => Box::pin(chaos::partition::run(common, options)).await,
         ChaosCommand::Promote(options) => chaos::promote::run(common, options).await,
         ChaosCommand::Restore(options) => Box::pin(chaos::restore::run(common, options)).await,
+        ChaosCommand::Failover(options) => Box::pin(chaos::failover::run(common, options)).await,
         ChaosCommand::Statements(options) => chaos::statements::run(common, options).await,
         ChaosCommand::Overload(options) => chaos::overload::run(common, options).await,
         ChaosCommand::Neighbours(options) => chaos::neighbours::run(common, options).await,

@@ -126,6 +126,8 @@ pub enum ChaosCommand {
     Promote(ChaosPromoteOptions),
     /// Restore the database to an earlier moment while providers and the bucket go on.
     Restore(ChaosRestoreOptions),
+    /// Kill, freeze and cut off the primary of three servers with Patroni.
+    Failover(ChaosFailoverOptions),
     /// Make database statements fail, hang, or run with their answer lost.
     Statements(ChaosStatementsOptions),
     /// Too much load, a distant database, wrong clocks and a full disk.

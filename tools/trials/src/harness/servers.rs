@@ -3,8 +3,10 @@
 pub mod child_process;
 pub mod child_server;
 pub mod clamd;
+pub mod etcd;
 pub mod free_port;
 pub mod llama;
+pub mod patroni;
 pub mod postgres;
 pub mod prometheus;
 pub mod redis;

@@ -105,11 +105,66 @@ pub enum PrimaryDiscovery {
 }
 
 #[derive(Debug, Clone, Args)]
+pub struct ChaosFailoverOptions {
+    /// How many primaries are lost; the faults come in turn.
+    #[arg(
+        long,
+        default_value_t = 6,
+        default_value_if("asynchronous", "true", "1")
+    )]
+    pub rounds: usize,
+    /// Loads per second.
+    #[arg(long, default_value_t = 200)]
+    pub rate: u32,
+    /// Only this fault; can be given several times. All by default, and with `--asynchronous` kill.
+    #[arg(long = "fault", value_enum)]
+    pub faults: Vec<PrimaryFault>,
+    /// Seconds after which Patroni takes the role from a primary that is not heard of.
+    #[arg(long, default_value_t = 20)]
+    pub ttl: u32,
+    /// Commits wait for no standby: acknowledged cargo may be lost, and is counted.
+    #[arg(long)]
+    pub asynchronous: bool,
+}
+
+impl ChaosFailoverOptions {
+    pub fn faults_in_turn(&self) -> Vec<PrimaryFault> {
+        let all = match (self.faults.as_slice(), self.asynchronous) {
+            ([], false) => PrimaryFault::value_variants(),
+            ([], true) => &[PrimaryFault::Kill],
+            (some, _) => some,
+        };
+        all.iter().copied().cycle().take(self.rounds).collect()
+    }
+}
+
+/// What happens to the server of the primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PrimaryFault {
+    /// SIGKILL to Patroni and to every process of PostgreSQL.
+    Kill,
+    /// SIGSTOP to the same, and later SIGCONT.
+    Freeze,
+    /// No byte passes between it and etcd, its peers and its clients.
+    CutOff,
+}
+
+impl PrimaryFault {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Freeze => "freeze",
+            Self::CutOff => "cut-off",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct SoakOptions {
     /// No trial starts after this time.
     #[arg(long, default_value_t = 30)]
     pub minutes: u64,
-    /// Run freeze, partition, promote, statements, overload and neighbours in full size, at the
+    /// Run freeze, partition, promote, failover, statements, overload and neighbours in full size, at the
     /// beginning of each round.
     #[arg(long)]
     pub full: bool,

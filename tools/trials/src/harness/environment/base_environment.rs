@@ -70,6 +70,17 @@ impl BaseEnvironment {
         postgres: Vec<TrialPostgresServer>,
     ) -> Result<Self> {
         let (urls, shards) = databases::create_databases(&postgres, layout).await?;
+        let base = Self::on_databases(scratch, common, urls, shards).await?;
+        Ok(Self { postgres, ..base })
+    }
+
+    /// The same with empty databases on servers that the trial runs itself.
+    pub async fn on_databases(
+        scratch: Arc<ScratchFolder>,
+        common: &CommonOptions,
+        urls: DatabaseUrls,
+        shards: Vec<(String, PgPool)>,
+    ) -> Result<Self> {
         let redis = TrialRedisServer::create(&scratch).await?;
         let mut longshored = LongshoredProgram::new(common, &scratch, &urls)?;
         longshored.set("REDIS_URL", &redis.url());
@@ -79,7 +90,7 @@ impl BaseEnvironment {
             urls,
             shards,
             redis,
-            postgres,
+            postgres: Vec::new(),
             scratch,
         })
     }

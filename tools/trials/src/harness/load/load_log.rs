@@ -145,6 +145,12 @@ impl LoadLog {
         records.iter().filter(|record| is_wanted(record)).count()
     }
 
+    /// The acknowledged load that ended last.
+    pub fn newest_acknowledged(&self) -> Option<LoadRecord> {
+        let records = self.0.lock();
+        records.iter().rev().find(|it| it.cargo.is_some()).cloned()
+    }
+
     /// Loads that were not acknowledged.
     pub fn count_failures(&self) -> usize {
         self.count(|record| record.cargo.is_none())

@@ -266,7 +266,7 @@ fn default_settings(shared_buffers: &str) -> Vec<(String, String)> {
 }
 
 /// Debian installs each version in its own folder; elsewhere the programs are in PATH.
-fn find_programs_folder() -> Option<PathBuf> {
+pub fn find_programs_folder() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let versions = versions.filter_map(|entry| Some(entry.ok()?.path()));
     let with_number = versions.filter_map(|path| {
@@ -287,7 +287,7 @@ fn program_path(programs: Option<&Path>, name: &str) -> PathBuf {
 }
 
 /// PostgreSQL refuses to run as root.
-fn unprivileged_user(scratch: &ScratchFolder) -> Result<Option<UnixUser>> {
+pub fn unprivileged_user(scratch: &ScratchFolder) -> Result<Option<UnixUser>> {
     let ours = fs::metadata(scratch.path()).context("reading the owner of the temporary folder")?;
     if ours.uid() != 0 {
         return Ok(None);
