@@ -7,7 +7,7 @@ use sqlx::Connection as _;
 
 use crate::Error;
 use crate::Pool;
-use crate::pool::Connector;
+use crate::pool::{Connector, ServerRole};
 
 /// Why a connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +27,8 @@ pub enum ConnectionFailureKind {
 pub struct DatabaseServerInfo {
     /// As `server_version_num`: 150004 is 15.4.
     pub version: i32,
-    pub fsync: bool,
-    pub full_page_writes: bool,
-    /// `on`, `off`, `local`, `remote_write` or `remote_apply`, as this session has it.
-    pub synchronous_commit: String,
     /// Without the connections that are reserved for superusers.
     pub max_connections: i32,
-    /// The server is a standby, which accepts no writes.
-    pub in_recovery: bool,
     pub now: Timestamp,
 }
 
@@ -47,11 +41,13 @@ pub struct OpenTransaction {
     pub since: Timestamp,
 }
 
-/// Connects once, outside the pool: the pool would retry, and doctor needs the first error.
-pub async fn try_connect(url: &str) -> Result<(), Error> {
+/// Connects once, outside the pool: the pool would retry, and doctor needs the first error. A
+/// standby answers only if no host of the address is a primary.
+pub async fn try_connect(url: &str) -> Result<ServerRole, Error> {
     let connector = Connector::new(url, "longshored")?;
-    let connection = connector.connect_outside_pool().await?;
-    Ok(connection.close().await?)
+    let (connection, role) = connector.connect_outside_pool().await?;
+    connection.close().await?;
+    Ok(role)
 }
 
 pub fn classify_connection_failure(error: &Error) -> ConnectionFailureKind {
@@ -76,12 +72,8 @@ pub async fn read_server_info(pool: &Pool) -> Result<DatabaseServerInfo, Error> 
         r#"
         select
             current_setting('server_version_num')::int as "version!",
-            current_setting('fsync')::bool as "fsync!",
-            current_setting('full_page_writes')::bool as "full_page_writes!",
-            current_setting('synchronous_commit') as "synchronous_commit!",
             current_setting('max_connections')::int
                 - current_setting('superuser_reserved_connections')::int as "most_connections!",
-            pg_is_in_recovery() as "in_recovery!",
             -- Doctor compares this with the clock of its own host.
             clock_timestamp() as "now!: DateTime<Utc>"
         "#
@@ -90,13 +82,52 @@ pub async fn read_server_info(pool: &Pool) -> Result<DatabaseServerInfo, Error> 
     .await?;
     Ok(DatabaseServerInfo {
         version: row.version,
-        fsync: row.fsync,
-        full_page_writes: row.full_page_writes,
-        synchronous_commit: row.synchronous_commit,
         max_connections: row.most_connections,
-        in_recovery: row.in_recovery,
         now: row.now,
     })
+}
+
+/// A consumer of the log that keeps dead rows from being removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicationHold {
+    /// The replication slot, or the standby with `hot_standby_feedback`.
+    pub name: String,
+    pub is_slot: bool,
+    /// How many transactions have begun since the oldest that it may still read. PostgreSQL keeps no
+    /// time.
+    pub transactions: i32,
+}
+
+/// Those that hold more than `above` transactions, the oldest first.
+pub async fn list_replication_holds(
+    pool: &Pool,
+    above: i32,
+) -> Result<Vec<ReplicationHold>, Error> {
+    let rows = sqlx::query!(
+        r#"
+        select name as "name!", is_slot as "is_slot!", transactions as "transactions!"
+        from (
+            select slot_name::text as name, true as is_slot, age(xmin) as transactions
+            from pg_replication_slots
+            union all
+            -- A standby without a slot. With one, the slot holds the rows.
+            select application_name, false, age(backend_xmin)
+            from pg_stat_replication
+        ) hold
+        where transactions > $1
+        order by transactions desc
+        limit 20
+        "#,
+        above
+    )
+    .fetch_all(pool)
+    .await?;
+    let holds = rows.into_iter().map(|row| ReplicationHold {
+        name: row.name,
+        is_slot: row.is_slot,
+        transactions: row.transactions,
+    });
+    Ok(holds.collect())
 }
 
 /// The time by the server's clock.

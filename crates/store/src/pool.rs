@@ -27,7 +27,7 @@ mod transaction;
 
 mod transport;
 
-pub use connect::host_urls;
+pub use connect::{ServerRole, host_urls};
 pub use session::DatabaseSession;
 pub use transaction::Transaction;
 pub use transport::{HostTransport, TlsRequirement, host_transports};
@@ -109,9 +109,12 @@ impl Pool {
         self.shared.connector.first().cloned().unwrap_or_default()
     }
 
-    /// A connection outside the pool, without timeouts.
+    /// A connection outside the pool to the primary. Its statements have no timeouts.
     pub(crate) async fn connect_outside_pool(&self) -> Result<PgConnection, sqlx::Error> {
-        self.shared.connector.connect_outside_pool().await
+        match self.shared.connector.connect_outside_pool().await? {
+            (connection, ServerRole::Primary) => Ok(connection),
+            (_, ServerRole::Standby) => Err(connect::timed_out("the server is a standby")),
+        }
     }
 
     /// Takes a connection that is outside any transaction.

@@ -2,7 +2,9 @@
 //! makes one attempt at a time.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,6 +13,8 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+
+use crate::error::is_away;
 
 use super::workload::{MIN_TRANSACTION_TIMEOUT_VERSION, WorkloadClass};
 
@@ -73,8 +77,18 @@ impl PooledConnection {
     }
 }
 
+/// Whether a server accepts writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerRole {
+    Primary,
+    Standby,
+}
+
 pub(crate) struct Connector {
     hosts: Vec<PgConnectOptions>,
+    /// The place of the host that was the primary last. It is tried first, so that a host that
+    /// does not answer delays the others only once.
+    last_primary: AtomicUsize,
     backoff: Mutex<ConnectBackoff>,
     attempts: Semaphore,
 }
@@ -101,6 +115,7 @@ impl Connector {
             hosts: hosts
                 .map(|host| host.application_name(application))
                 .collect(),
+            last_primary: AtomicUsize::new(0),
             backoff: Mutex::default(),
             attempts: Semaphore::new(MAX_PARALLEL_ATTEMPTS as usize),
         })
@@ -110,18 +125,43 @@ impl Connector {
         self.hosts.first()
     }
 
-    /// A connection outside the pool, without timeouts: to the primary or, if no host is a
-    /// primary, to a standby that answers.
-    pub(crate) async fn connect_outside_pool(&self) -> Result<PgConnection, sqlx::Error> {
-        let (mut standby, mut failure) = (None, timed_out("the address names no host"));
-        for host in &self.hosts {
-            match open_outside_pool(host).await {
-                Ok((connection, false)) => return Ok(connection),
-                Ok((connection, true)) => standby = Some(connection),
-                Err(error) => failure = error,
+    /// A connection outside the pool, whose statements have no timeouts: to the primary or, if no
+    /// host is a primary, to a standby that answers.
+    pub(crate) async fn connect_outside_pool(
+        &self,
+    ) -> Result<(PgConnection, ServerRole), sqlx::Error> {
+        let (mut standby, mut failure) = (None, None);
+        for (_, host) in self.hosts_in_order() {
+            match self.within_host_timeout(open_outside_pool(host)).await {
+                Ok((connection, ServerRole::Primary)) => {
+                    return Ok((connection, ServerRole::Primary));
+                }
+                Ok(found) => standby = Some(found),
+                Err(error) => failure = Some(preferred_failure(failure, error)),
             }
         }
-        standby.ok_or(failure)
+        standby.ok_or_else(|| failure.unwrap_or_else(no_host))
+    }
+
+    /// The time covers everything: resolving the name, TLS, and the first answer.
+    async fn within_host_timeout<T>(
+        &self,
+        opening: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let opened = timeout(self.host_timeout(), opening).await;
+        opened.unwrap_or_else(|_| Err(timed_out("the server did not answer in time")))
+    }
+
+    /// All hosts with their places, beginning with the one that was the primary last.
+    fn hosts_in_order(&self) -> impl Iterator<Item = (usize, &PgConnectOptions)> {
+        let first = self.last_primary.load(Ordering::Relaxed);
+        let hosts = self.hosts.iter().enumerate();
+        hosts.clone().skip(first).chain(hosts.take(first))
+    }
+
+    fn host_timeout(&self) -> Duration {
+        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX).max(1);
+        (CONNECT_TIMEOUT / hosts).max(MIN_HOST_TIMEOUT)
     }
 
     pub(super) async fn connect(
@@ -179,26 +219,34 @@ impl Connector {
         class: WorkloadClass,
         generation: u64,
     ) -> Result<PooledConnection, sqlx::Error> {
-        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX).max(1);
-        let host_timeout = (CONNECT_TIMEOUT / hosts).max(MIN_HOST_TIMEOUT);
-        let mut failure = timed_out("the address names no host");
-        for host in &self.hosts {
-            match timeout(host_timeout, open(host, class, generation)).await {
-                Ok(Ok(connected)) => return Ok(connected),
-                Ok(Err(error)) => failure = error,
-                Err(_) => failure = timed_out("the server did not answer in time"),
+        let mut failure = None;
+        for (place, host) in self.hosts_in_order() {
+            match self
+                .within_host_timeout(open(host, class, generation))
+                .await
+            {
+                Ok(connected) => {
+                    self.last_primary.store(place, Ordering::Relaxed);
+                    return Ok(connected);
+                }
+                Err(error) => failure = Some(preferred_failure(failure, error)),
             }
         }
-        Err(failure)
+        Err(failure.unwrap_or_else(no_host))
     }
 }
 
-/// Also says whether the host is a standby.
-async fn open_outside_pool(host: &PgConnectOptions) -> Result<(PgConnection, bool), sqlx::Error> {
+async fn open_outside_pool(
+    host: &PgConnectOptions,
+) -> Result<(PgConnection, ServerRole), sqlx::Error> {
     let mut connection = PgConnection::connect_with(host).await?;
     let standby = sqlx::query_scalar!(r#"select pg_is_in_recovery() as "standby!""#);
-    let standby = standby.fetch_one(&mut connection).await?;
-    Ok((connection, standby))
+    let role = if standby.fetch_one(&mut connection).await? {
+        ServerRole::Standby
+    } else {
+        ServerRole::Primary
+    };
+    Ok((connection, role))
 }
 
 /// Fails on a standby, which accepts no writes.
@@ -289,6 +337,18 @@ fn parse_options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
         | PgSslMode::VerifyCa
         | PgSslMode::VerifyFull => options,
     })
+}
+
+/// A host that is away may be the primary: then another host that refuses us is not the reason.
+fn preferred_failure(earlier: Option<sqlx::Error>, failure: sqlx::Error) -> sqlx::Error {
+    match earlier {
+        Some(earlier) if is_away(&earlier) => earlier,
+        _ => failure,
+    }
+}
+
+fn no_host() -> sqlx::Error {
+    timed_out("the address names no host")
 }
 
 /// No answer in time: whether the statement ran is unknown.

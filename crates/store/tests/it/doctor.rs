@@ -2,7 +2,6 @@
 
 use domain::time::Clock as _;
 use sqlx::Executor as _;
-use store::Control;
 use store::doctor::{self, ConnectionFailureKind};
 use test_support::database::TestDatabase;
 
@@ -13,11 +12,6 @@ async fn a_server_tells_how_it_is_set_up() {
         .await
         .unwrap();
     assert!(server.version >= 150_000 && server.max_connections > 0);
-    assert!(!server.in_recovery);
-    let loose = format!("{}?options=-csynchronous_commit=off", database.url());
-    let loose = Control::connect_lazily(&loose, 1).unwrap();
-    let server = doctor::read_server_info(&loose.pool).await.unwrap();
-    assert_eq!(server.synchronous_commit, "off");
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ impl TlsProxy {
 
     async fn connect(&self, host: &str, query: &str) -> Result<(), String> {
         let connected = store::doctor::try_connect(&self.url(host, query)).await;
-        connected.map_err(|error| format!("{error:?}"))
+        connected.map(drop).map_err(|error| format!("{error:?}"))
     }
 }
 
