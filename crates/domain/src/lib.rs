@@ -120,6 +120,8 @@ pub mod recovery;
 
 pub mod erasure_log;
 
+pub mod durability;
+
 pub mod fixed_window;
 
 pub mod concurrency_limit;

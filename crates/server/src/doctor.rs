@@ -4,6 +4,7 @@ mod audit_file;
 mod berths;
 mod data_keys;
 mod database;
+mod durability;
 mod encryption;
 mod files;
 mod host;

@@ -20,6 +20,8 @@ mod dashboard;
 
 mod doctor;
 
+mod durability;
+
 mod files;
 
 mod guide;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::catalogue::{CatalogueFailure, CatalogueStore};
 use crate::databases::{self, DatabaseAddressFailure, Stores};
+use crate::durability::{self, DurabilityFailure};
 use crate::files::MonitoredFileBackends;
 use crate::licence::watcher::LicenceWatcher;
 use crate::listener::options::Options;
@@ -66,6 +67,8 @@ pub enum RunFailure {
     #[error(transparent)]
     Schema(#[from] SchemaFailure),
     #[error(transparent)]
+    Durability(#[from] DurabilityFailure),
+    #[error(transparent)]
     Setup(#[from] ProviderSetupFailure),
     #[error(transparent)]
     Objects(#[from] outbound::object_store::ObjectStoreSetupFailure),
@@ -112,6 +115,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
         ProcessRole::Work => None,
     };
     check_schemas(&stores, role).await?;
+    durability::check_at_start(&stores, values, role).await?;
 
     let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
     background.spawn(metrics::run_upkeep(

@@ -14,6 +14,8 @@ pub mod control;
 
 pub mod doctor;
 
+pub mod durability;
+
 pub mod encryption;
 
 pub mod erasure;

@@ -8,6 +8,7 @@ use domain::time::Timestamp;
 use store::Pool;
 use store::doctor::{ConnectionFailureKind, DatabaseServerInfo, OpenTransaction};
 use store::migrate::{self, SchemaName};
+use store::pool::ServerRole;
 use store::shard::bucket_marker;
 use store::shard::callback_settings;
 use store::shard::ledger_audit::{self, LedgerFault};
@@ -19,6 +20,7 @@ use crate::clock;
 use crate::databases::{self, Stores};
 use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
+use crate::doctor::durability;
 use crate::doctor::encryption;
 use crate::doctor::recovery;
 use crate::doctor::schema;
@@ -101,7 +103,11 @@ async fn check_server(
     encryption::check_database(found, url);
     let began = Instant::now();
     match tokio::time::timeout(CONNECT_TIMEOUT, store::doctor::try_connect(url.reveal())).await {
-        Ok(Ok(())) => {}
+        Ok(Ok(ServerRole::Primary)) => {}
+        Ok(Ok(ServerRole::Standby)) => {
+            report_standby(found, url);
+            return None;
+        }
         Ok(Err(error)) => {
             report_unreachable(found, url, &error);
             return None;
@@ -135,6 +141,7 @@ async fn check_server(
         &format!("{url} answers; connecting takes {milliseconds:.1} ms"),
     );
     check_server_settings(found, &answer, middle);
+    durability::check_server(found, &settings.values, pool).await;
     check_connections(found, settings, url, answer.max_connections);
     match store::doctor::list_open_transactions(pool, answer.now - MAX_TRANSACTION_AGE).await {
         Ok(open) => check_transactions(found, &open, answer.now),
@@ -145,6 +152,13 @@ async fn check_server(
         ),
     }
     Some(answer.now)
+}
+
+pub(super) fn report_standby(found: &mut DependencyFindings, url: &DatabaseUrl) {
+    let text = format!("{url}: no host is a primary; a standby answers, and accepts no writes");
+    let fix = "wait for the end of a failover, promote a standby, or list the host of the primary \
+               in the address";
+    found.wrong("role", &text, fix);
 }
 
 fn report_unreachable(found: &mut DependencyFindings, url: &DatabaseUrl, error: &Error) {
@@ -182,25 +196,6 @@ pub(super) fn check_server_settings(
     } else {
         found.wrong("version", &version, "upgrade to PostgreSQL 15 or newer");
     }
-    if server.in_recovery {
-        let fix = "set the address of the primary in the settings, or promote this server";
-        found.wrong(
-            "role",
-            "this server is a standby and accepts no writes",
-            fix,
-        );
-    }
-    check_durability(
-        found,
-        "fsync",
-        server.fsync,
-        "a machine crash loses accepted cargo",
-    );
-    let torn = "a machine crash can corrupt pages";
-    check_durability(found, "full_page_writes", server.full_page_writes, torn);
-    let synchronous = server.synchronous_commit != "off";
-    let lost = "a server crash loses accepted cargo (answered with 202)";
-    check_durability(found, "synchronous_commit", synchronous, lost);
     let difference = (server.now - host).as_seconds_f64();
     if difference.abs() <= MAX_CLOCK_DIFFERENCE_SECONDS {
         found.ok(
@@ -216,17 +211,6 @@ pub(super) fn check_server_settings(
             "run a time service (chrony, systemd-timesyncd) on both machines",
         );
     }
-}
-
-fn check_durability(found: &mut DependencyFindings, setting: &'static str, on: bool, danger: &str) {
-    if on {
-        return found.ok(setting, "on");
-    }
-    let fix = format!(
-        "alter system set {setting} = on; select pg_reload_conf(); \
-         (and check that no role, database or start option turns it off)"
-    );
-    found.wrong(setting, &format!("off: {danger}"), &fix);
 }
 
 /// Control and shards on the same server share its connections.

@@ -23,11 +23,7 @@ pub(super) fn noon() -> Timestamp {
 fn healthy() -> DatabaseServerInfo {
     DatabaseServerInfo {
         version: 150_004,
-        fsync: true,
-        full_page_writes: true,
-        synchronous_commit: "on".to_owned(),
         max_connections: 97,
-        in_recovery: false,
         now: noon(),
     }
 }
@@ -70,9 +66,6 @@ fn a_healthy_database_has_no_problems() {
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard main
       ok      version             PostgreSQL 15.4
-      ok      fsync               on
-      ok      full_page_writes    on
-      ok      synchronous_commit  on
       ok      clock               +0.000 s compared with this machine
       ok      transactions        none open for more than 5 minutes
       ok      schema              up to date
@@ -84,35 +77,28 @@ fn a_healthy_database_has_no_problems() {
 }
 
 #[test]
-fn what_loses_work_is_an_error_with_a_fix() {
+fn a_server_that_is_not_usable_is_an_error_with_a_fix() {
     let mut found = DependencyFindings::new("shard main");
+    let settings = settings(&[]);
+    database::report_standby(&mut found, &settings.databases.control);
     let server = DatabaseServerInfo {
         version: 140_011,
-        fsync: false,
-        full_page_writes: false,
-        synchronous_commit: "off".to_owned(),
-        in_recovery: true,
         now: noon() + TimeDelta::milliseconds(1500),
         ..healthy()
     };
     database::check_server_settings(&mut found, &server, noon());
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard main
+      ERROR   role                postgres://localhost/longshore: no host is a primary; a standby answers, and accepts no writes
+              fix: wait for the end of a failover, promote a standby, or list the host of the primary in the address
+              see docs/runbooks/shard-away.md
       ERROR   version             PostgreSQL 14.11
               fix: upgrade to PostgreSQL 15 or newer
-      ERROR   role                this server is a standby and accepts no writes
-              fix: set the address of the primary in the settings, or promote this server
-      ERROR   fsync               off: a machine crash loses accepted cargo
-              fix: alter system set fsync = on; select pg_reload_conf(); (and check that no role, database or start option turns it off)
-      ERROR   full_page_writes    off: a machine crash can corrupt pages
-              fix: alter system set full_page_writes = on; select pg_reload_conf(); (and check that no role, database or start option turns it off)
-      ERROR   synchronous_commit  off: a server crash loses accepted cargo (answered with 202)
-              fix: alter system set synchronous_commit = on; select pg_reload_conf(); (and check that no role, database or start option turns it off)
       warning clock               +1.500 s compared with this machine; the server's time is used
               fix: run a time service (chrony, systemd-timesyncd) on both machines
               see docs/runbooks/clock-offset.md
 
-    errors: 5; warnings: 1
+    errors: 2; warnings: 1
     ");
 }
 

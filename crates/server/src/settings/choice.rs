@@ -1,6 +1,7 @@
 //! Settings with a fixed set of words.
 
 use domain::callback_url::AllowedSchemes;
+use domain::durability::DurabilityPolicy;
 
 /// The words of such a setting and their values.
 pub(super) trait SettingChoice: Copy + 'static {
@@ -41,6 +42,14 @@ choices! {
     BucketStyle { "path" Path, "virtual" Virtual, }
     /// Where the credentials of the object store come from.
     ObjectCredentials { "static" Static, "environment" Environment, }
+}
+
+impl SettingChoice for DurabilityPolicy {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("replicated", Self::Replicated),
+        ("one-server", Self::OneServer),
+        ("managed", Self::Managed),
+    ];
 }
 
 impl From<Environment> for AllowedSchemes {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::callback_signature::SigningRoot;
+use domain::durability::DurabilityPolicy;
 use domain::retry_schedule::RetrySchedule;
 use domain::trace_context::SampleRatio;
 use http::Uri;
@@ -99,6 +100,8 @@ settings! {
         "PostgreSQL address of each shard by name (north=postgres://…,south=postgres://…). Used instead of SVC_DATABASE_URL.";
     Plain "SVC_DATABASE_CONNECTIONS" database_connections: u32 = "16", whole_number::<u32, 4, 1_000>,
         "Maximum number of connections that one process opens to each database.";
+    Plain "SVC_DURABILITY" durability: Option<DurabilityPolicy> = "", optional(choice),
+        "What protects accepted cargo when a database server is lost. replicated: commits wait for a standby (synchronous_standby_names), and in production serve and work do not start without. one-server: there is no such standby, and the last commits may be lost with the server. managed: a service replicates below PostgreSQL. Without it nothing changes, and doctor asks for a decision.";
     Plain "SVC_MASTER_KEY_FILE" master_key_file: Option<PathBuf> = "", path,
         "Master keys for encryption at rest, one per line: an id, a space and 32 bytes in base64 (openssl rand -base64 32). The first one wraps new data keys; keep the others while data keys are wrapped by them. Set the same for serve, work and admin. Restart to apply changes.";
     Plain "SVC_MASTER_KEY_COMMAND" master_key_command: Option<MasterKeyCommand> = "", optional(master_key_command),

@@ -1,9 +1,10 @@
-//! `SVC_ENVIRONMENT=production`, as a process: plain http callbacks are refused, the rest works.
+//! `SVC_ENVIRONMENT=production`, as a process: plain http callbacks are refused, and so is a database
+//! that can lose what it acknowledged; the rest works.
 
 use serde_json::Value;
 
 use crate::support::http::chat_request;
-use crate::support::server_process::ServerProcess;
+use crate::support::server_process::{ServerProcess, run_refused};
 
 #[tokio::test]
 async fn production_refuses_plain_http_callbacks_and_accepts_https() {
@@ -26,4 +27,17 @@ async fn production_refuses_plain_http_callbacks_and_accepts_https() {
     let is_completed = |record: &Value| record["status"] == "COMPLETED";
     program.wait_for(&path, is_completed).await;
     program.kill().await;
+}
+
+#[tokio::test]
+async fn production_does_not_start_on_a_server_that_can_lose_accepted_cargo() {
+    let lossy = "?options=-csynchronous_commit=off";
+    for role in ["serve", "work"] {
+        let refused = run_refused(role, lossy, Vec::new()).await;
+        let why = "can lose what was accepted: synchronous_commit: off: a server crash loses";
+        assert!(refused.contains(why), "{refused}");
+        let replicated = ("SVC_DURABILITY", "replicated".to_owned());
+        let refused = run_refused(role, "", vec![replicated]).await;
+        assert!(refused.contains("can lose what was accepted"), "{refused}");
+    }
 }

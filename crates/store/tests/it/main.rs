@@ -9,6 +9,7 @@
 
 mod control;
 mod doctor;
+mod durability;
 mod feed;
 mod file;
 mod history;
@@ -18,6 +19,7 @@ mod migrations;
 mod node;
 mod online_steps;
 mod pool;
+mod pool_hosts;
 mod pool_tls;
 mod recovery;
 mod saving;

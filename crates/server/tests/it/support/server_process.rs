@@ -93,12 +93,38 @@ pub(crate) async fn run_until_logged(text: &str) -> String {
     written + &String::from_utf8_lossy(&output.stdout)
 }
 
+/// Starts `longshored` in this role on a new database, expects that it ends with an error, and
+/// returns what it wrote. The parameters are those of the database's address.
+pub(crate) async fn run_refused(
+    role: &str,
+    parameters: &str,
+    additional: EnvironmentVariables,
+) -> String {
+    let database = TestDatabase::new().await;
+    let mut settings = needed_settings(&database);
+    run_command(&settings, "migrate").await;
+    settings.push((
+        "SVC_DATABASE_URL",
+        format!("{}{parameters}", database.url()),
+    ));
+    settings.extend(additional);
+    let running = command(&settings).arg(role).output();
+    let output = tokio::time::timeout(WAIT_TIMEOUT, running)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
 fn needed_settings(database: &TestDatabase) -> EnvironmentVariables {
     vec![
         ("SVC_DATABASE_URL", database.url()),
         ("SVC_DATABASE_CONNECTIONS", "6".to_owned()),
         ("SVC_LISTEN", "127.0.0.1:0".to_owned()),
         ("SVC_METRICS_LISTEN", "127.0.0.1:0".to_owned()),
+        // The server of the tests does not sync its log.
+        ("SVC_DURABILITY", "managed".to_owned()),
     ]
 }
 
