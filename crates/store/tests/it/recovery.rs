@@ -143,5 +143,5 @@ async fn only_cargo_without_a_row_is_missing() {
     let missing = recovery::find_missing_cargo(&database.shard, &ids).await;
     assert_eq!(missing.unwrap().len(), 2);
     let none = recovery::find_missing_cargo(&database.shard, &[]).await;
-    assert_eq!(none.unwrap(), []);
+    assert!(none.unwrap().is_empty());
 }
