@@ -29,7 +29,7 @@ impl TrialEtcdServer {
         let folder = scratch.join("etcd").display().to_string();
         let program = ChildProgram::new("etcd")
             .with_arguments(["--name", "trial", "--data-dir", &folder])
-            .with_arguments(["--listen-client-urls", &clients])
+            .with_arguments(["--enable-v2", "--listen-client-urls", &clients])
             .with_arguments(["--advertise-client-urls", &clients])
             .with_arguments(["--listen-peer-urls", &peers])
             .with_arguments(["--initial-advertise-peer-urls", &peers])

@@ -228,7 +228,10 @@ fn config(name: &str, addresses: &PatroniAddresses, times: PatroniTimes) -> Valu
         "scope": "trial",
         "name": name,
         "restapi": {"listen": addresses.rest, "connect_address": addresses.public_rest},
-        "etcd3": {"hosts": addresses.etcd.to_string()},
+        // Not etcd3: with it, Patroni 3.0 writes its name into the key without a look at who has
+        // it, so a frozen primary takes the role back. A proxy is not replaced by what etcd says
+        // of itself, which would be a way around the relay.
+        "etcd": {"hosts": addresses.etcd.to_string(), "use_proxies": true},
         "bootstrap": {
             "dcs": {
                 "ttl": times.ttl,
