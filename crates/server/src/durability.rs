@@ -8,7 +8,6 @@ use store::{Error, Pool};
 use tokio::task::JoinSet;
 
 use crate::databases::Stores;
-use crate::run::ProcessRole;
 use crate::settings::choice::Environment;
 use crate::settings::table::SettingValues;
 
@@ -46,7 +45,7 @@ pub fn requirement(values: &SettingValues) -> DurabilityRequirement {
 pub async fn check_at_start(
     stores: &Stores,
     values: &SettingValues,
-    role: ProcessRole,
+    needs_control: bool,
 ) -> Result<(), DurabilityFailure> {
     let required = requirement(values);
     if !required.is_production {
@@ -56,8 +55,7 @@ pub async fn check_at_start(
     let mut read = |name: String, pool: Pool| {
         checks.spawn(async move { (name, store::durability::read_facts(&pool).await) });
     };
-    // The worker stages never need control.
-    if role != ProcessRole::Work {
+    if needs_control {
         read("control".to_owned(), stores.control.pool.clone());
     }
     for shard in &stores.shards {

@@ -28,6 +28,7 @@ use crate::providers::{ProviderAccounts, ProvidersFailure};
 use crate::redis_client::{self, RedisSetupFailure};
 use crate::schema::{self, SchemaCheck, SchemaFailure};
 use crate::serve::{ApiInputs, ApiServer};
+use crate::settings::table::SettingValues;
 use crate::settings::{self, Settings};
 use crate::signals;
 use crate::span_export::SpanExport;
@@ -114,8 +115,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
         ProcessRole::Serve | ProcessRole::All => Some(listener::bind("SVC_LISTEN", values.listen)?),
         ProcessRole::Work => None,
     };
-    check_schemas(&stores, role).await?;
-    durability::check_at_start(&stores, values, role).await?;
+    check_databases(&stores, role, values).await?;
 
     let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
     background.spawn(metrics::run_upkeep(
@@ -238,11 +238,22 @@ fn spawn_background_tasks(
     background.spawn(async move { licence.run(token).await });
 }
 
-/// An incompatible schema stops the start; an unreachable database does not.
-async fn check_schemas(stores: &Stores, role: ProcessRole) -> Result<(), SchemaFailure> {
-    let mut checks = JoinSet::new();
+async fn check_databases(
+    stores: &Stores,
+    role: ProcessRole,
+    values: &SettingValues,
+) -> Result<(), RunFailure> {
     // The worker stages never need control.
-    if role != ProcessRole::Work {
+    let needs_control = role != ProcessRole::Work;
+    check_schemas(stores, needs_control).await?;
+    durability::check_at_start(stores, values, needs_control).await?;
+    Ok(())
+}
+
+/// An incompatible schema stops the start; an unreachable database does not.
+async fn check_schemas(stores: &Stores, needs_control: bool) -> Result<(), SchemaFailure> {
+    let mut checks = JoinSet::new();
+    if needs_control {
         let control = stores.control.clone();
         checks.spawn(async { ("control".to_owned(), schema::check_control(control).await) });
     }
