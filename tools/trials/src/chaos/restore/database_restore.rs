@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 
 use crate::chaos::restore::doc_page;
 use crate::chaos::restore::environment::RestoreEnvironment;
@@ -17,6 +17,7 @@ const REPLAY_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(2), Duration::from_millis(100));
 
 /// The moment to which the database is restored.
+#[derive(Debug)]
 pub struct Middle {
     pub restore_to: String,
     pub generation: i64,
@@ -27,7 +28,7 @@ impl Middle {
         let pool = environment.service.first_shard()?;
         let now: DateTime<Utc> = postgres::read_clock(pool).await?;
         Ok(Self {
-            restore_to: now.to_rfc3339_opts(SecondsFormat::Micros, true),
+            restore_to: now.format("%Y-%m-%d %H:%M:%S%.6f+00:00").to_string(),
             generation: read_generation(environment).await?,
         })
     }
