@@ -93,7 +93,8 @@ impl JobPoll<'_> {
         Ok(1)
     }
 
-    async fn handle_missing_job(&self) -> Result<usize, store::Error> {
+    /// Also when the provider has the job, and its results are gone.
+    pub(super) async fn handle_missing_job(&self) -> Result<usize, store::Error> {
         let (claimed, record) = (self.claimed, &self.record);
         let (batch, now) = (claimed.batch.id, claimed.claimed_at);
         let long = self.share.grace * LOST_AFTER_GRACES;

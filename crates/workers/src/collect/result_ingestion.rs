@@ -70,6 +70,9 @@ impl JobPoll<'_> {
             failpoint::during("collect.receiving", &claimed.lane.provider, downloading);
         let spool = match claimed.call_provider(downloading).await? {
             Ok(spool) => spool,
+            // A database that was restored to an earlier moment may have collected the results
+            // before, and deleted them at the provider.
+            Err(ProviderCallFailure::NotFound) => return self.handle_missing_job().await,
             Err(failure) => return self.handle_call_failure(&failure).await,
         };
         claimed.failpoint("collect.downloaded");
