@@ -60,7 +60,7 @@ pub struct ChaosUpgradeOptions {
     #[arg(long, default_value_t = 200, default_value_if("small", "true", "20"))]
     pub rate: u32,
     /// How long each part of the upgrade lasts, in seconds.
-    #[arg(long, default_value_t = 30, default_value_if("small", "true", "2"))]
+    #[arg(long, default_value_t = 30, default_value_if("small", "true", "1"))]
     pub seconds: u64,
     /// The version before, for the verdict.
     #[arg(long, value_name = "COMMIT", requires = "before_program")]
