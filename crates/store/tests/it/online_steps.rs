@@ -177,14 +177,14 @@ async fn a_writer_waits_less_than_a_second_while_an_old_transaction_holds_the_ta
     old.execute("begin; lock table shard.cargo in row exclusive mode")
         .await
         .unwrap();
-    let waiting = "select count(*) from pg_locks
+    let blocked = "select count(*) from pg_locks
         where not granted and relation = 'shard.cargo'::regclass";
     let writing = async {
         let mut writer = shard.connect().await;
         writer.execute("set lock_timeout = '1s'").await.unwrap();
         // The step waits for its lock, gives up, and tries again.
         for expected in [1, 0, 1] {
-            while shard.read(waiting).await != expected {}
+            while shard.read(blocked).await != expected {}
             // A writer that queues behind it gets its turn.
             writer
                 .execute("begin; lock table shard.cargo in row exclusive mode; commit")
