@@ -17,6 +17,7 @@ bench routes
 bench waits
 bench pages
 bench history
+bench audit
 chaos kill --release
 chaos connections --release
 chaos restart --release

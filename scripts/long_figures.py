@@ -132,6 +132,12 @@ FIGURES = {
             "milliseconds_from_completion_to_answer.p50 milliseconds_from_completion_to_answer.p99 "
             "milliseconds_from_completion_to_answer.max",
     },
+    "bench audit": {
+        "open cargo: few, many": "few.open_cargo many.open_cargo",
+        "a minute's proof, ms: few, many, ratio": "few.proof_milliseconds many.proof_milliseconds time_ratio",
+        "rows that it reads: few, many, ratio": "few.rows_read many.rows_read rows_ratio",
+        "a pass over all rows, s: few, many": "few.pass_seconds many.pass_seconds",
+    },
     "bench pages": {
         "cargo, rounds, pages": "cargo rounds pages",
         "the slowest page": "slowest",

@@ -17,6 +17,7 @@ bench routes --small
 bench waits --small
 bench pages --small
 bench history --small
+bench audit --small
 chaos kill --seconds 15
 chaos connections --seconds 15 --rate 40
 chaos restart --seconds 15 --rate 100

@@ -163,6 +163,11 @@ MONEY = (
         [(f"time() - {largest('longshore_ledger_last_check_timestamp_seconds', 'shard')}", "{{shard}}")],
     ),
     (
+        "Time since which every row of the ledger was read",
+        "s",
+        [(f"time() - {largest('longshore_ledger_oldest_proof_timestamp_seconds', 'shard')}", "{{shard}}")],
+    ),
+    (
         "Outcomes with uncertain usage, per hour",
         "short",
         counts("longshore_outcomes_usage_estimated_total", "longshore_outcomes_usage_doubtful_total"),

@@ -4,6 +4,7 @@ from alert_cases import NORTH, counter_cases, gauge, page, state_cases, ticket
 from rule_text import Alert, Case
 
 CHECKED = "longshore_ledger_last_check_timestamp_seconds"
+OLDEST = "longshore_ledger_oldest_proof_timestamp_seconds"
 EXPIRY = "longshore_licence_expiry_timestamp_seconds"
 
 MONEY_AND_SECRETS = (
@@ -20,14 +21,17 @@ MONEY_AND_SECRETS = (
         "LongshoreLedgerUnchecked",
         "page",
         # A worker that has restarted and audits nothing has no series. Audits are a minute apart.
-        f"time() - max by (shard) (max_over_time({CHECKED}[<6h>])) > <900|90>",
+        # Every kept row is read again within a day.
+        f"time() - max by (shard) (max_over_time({CHECKED}[<6h>])) > <900|90>\n"
+        f"or time() - max by (shard) (max_over_time({OLDEST}[<6h>])) > <93600>",
         "5m",
-        "No worker has audited the ledger of the shard {{ $labels.shard }} for 15 minutes",
+        "Proofs of the ledger of the shard {{ $labels.shard }} are too old",
         "ledger-unchecked",
         (
             Case(gauge(CHECKED, NORTH, 0), 30, (page(shard="north"),)),
             Case({f"{CHECKED}{{{NORTH}}}": "0+60x5 stale"}, 30, (page(shard="north"),)),
-            Case({f"{CHECKED}{{{NORTH}}}": "0+60x60"}, 30),
+            Case(gauge(CHECKED, NORTH, 100_000, 1_700) | gauge(OLDEST, NORTH, 0, 1_700), 1_600, (page(shard="north"),)),
+            Case({f"{CHECKED}{{{NORTH}}}": "0+60x60"} | gauge(OLDEST, NORTH, 0), 30),
         ),
     ),
     Alert(

@@ -273,6 +273,11 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("key_spending", Id("organization"), Ledger).erased(Kept),
     // Who paused it is in `paused_by`, and who paused an account in its reason.
     TableEntry::shard("lane", None, Entity).erased(Emptied),
+    TableEntry::shard("ledger_fault", Id("organization"), Queue).erased(Kept),
+    TableEntry::shard("ledger_gap", Id("organization"), Queue).erased(Kept),
+    TableEntry::shard("ledger_pass", None, Queue),
+    TableEntry::shard("ledger_settled", Id("organization"), Queue).erased(Kept),
+    TableEntry::shard("ledger_sum", Id("organization"), Queue).erased(Kept),
     TableEntry::shard("listener", Id("project"), Expiry).with_text(&["name"], Deleted),
     TableEntry::shard("node", None, Expiry),
     TableEntry::shard("object", Id("id"), Entity).erased(Deleted),
@@ -303,6 +308,7 @@ pub const TABLES: &[TableEntry] = &[
     TableEntry::shard("storage", Id("organization"), Entity).erased(Kept),
     // With encryption, a label is a code or a host.
     TableEntry::shard("trouble", Id("cargo"), Days).with_text(&["label"], Emptied),
+    TableEntry::shard("unaudited", Ids("cargo"), Queue).erased(Kept),
     TableEntry::shard("usage", Id("project"), Usage).erased(Kept),
     TableEntry::shard("usage_delta", Ids("project"), Queue).erased(Kept),
     TableEntry::shard("waiting", Id("cargo"), Queue).erased(Deleted),

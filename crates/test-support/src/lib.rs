@@ -19,6 +19,8 @@ pub mod certificates;
 
 #[cfg(feature = "database")]
 pub mod database;
+#[cfg(feature = "database")]
+pub mod ledger_proof;
 
 #[cfg(feature = "object-store")]
 pub mod object_store;

@@ -1,4 +1,5 @@
-//! Audit: checks the ledger every minute, and reports faults as errors and as a metric.
+//! Audit: proves every minute what changed in the ledger, and reports faults as errors and as a
+//! metric. In between it reads all kept rows again, slowly.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,22 +7,27 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use domain::time::Timestamp;
 use store::Shard;
-use store::shard::ledger_audit::{self, LedgerFault};
+use store::shard::ledger_audit::{self, LedgerFault, LedgerProof, PassStep, ProofStep};
 
 use crate::lease::Lease;
 use crate::stage::{Stage, StepResult};
 
 const AUDIT_INTERVAL: TimeDelta = TimeDelta::minutes(1);
-/// The pause after an audit is at least this many times its duration, so that audits take at most
-/// a tenth of the time.
+/// The pause after a proof, or after a slice of a pass, is at least this many times its duration.
 const PAUSE_FACTOR: u32 = 10;
+/// Also after a slow audit.
+const MAX_PAUSE: TimeDelta = TimeDelta::days(1);
+/// How many slices of the first pass one step reads. Without a finished pass, the sums of accounts
+/// cannot be compared, so the first one does not pause.
+const MAX_SLICES_PER_STEP: usize = 10;
 
 #[derive(Debug)]
 pub struct AuditStage {
     shard: Arc<Shard>,
     lease: Lease,
     due_at: Timestamp,
-    window: AuditWindow,
+    /// When the next slice of the pass is read.
+    slice_due_at: Timestamp,
     faults: Vec<LedgerFault>,
 }
 
@@ -31,36 +37,79 @@ impl AuditStage {
             shard,
             lease,
             due_at: Timestamp::UNIX_EPOCH,
-            window: AuditWindow::new(),
+            slice_due_at: Timestamp::UNIX_EPOCH,
             faults: Vec::new(),
         }
     }
 
-    /// The faults of this node's last audit. Empty when it was another node's turn.
+    /// The faults of this node's last proof. Empty when it was another node's turn.
     pub fn faults(&self) -> &[LedgerFault] {
         &self.faults
     }
 
-    async fn run_audit(&mut self, now: Timestamp) -> Result<(), store::Error> {
+    /// Proves what changed. The first proofs of a shard also read its first pass.
+    async fn prove(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         let began = Instant::now();
-        let (claim, since) = (self.lease.claim(), self.window.since(now));
-        let faults = ledger_audit::check_recent_on_one_node(&self.shard, claim, since).await;
-        self.due_at = now + next_pause(began.elapsed());
-        let faults = faults.inspect_err(|_| self.window.record_failure())?;
-        let looked = faults.is_some();
-        self.faults = faults.unwrap_or_default();
-        if looked {
-            self.window.record_audit(&self.faults, now);
-            let checked = "longshore_ledger_last_check_timestamp_seconds";
-            metrics::gauge!(checked, "shard" => self.shard.name.to_string())
-                .set((now - Timestamp::UNIX_EPOCH).as_seconds_f64());
+        self.due_at = now + AUDIT_INTERVAL;
+        for _ in 0..MAX_SLICES_PER_STEP {
+            let claim = Some(self.lease.claim());
+            match ledger_audit::prove_changes(&self.shard, claim, now).await? {
+                None => {
+                    self.report(Vec::new());
+                    return Ok(StepResult::Idle);
+                }
+                Some(ProofStep::Behind) => {}
+                Some(ProofStep::Done(proof)) => {
+                    let is_first = proof.read_since.is_none();
+                    self.record(proof, now);
+                    if !is_first {
+                        self.due_at = now + next_pause(began.elapsed()).max(AUDIT_INTERVAL);
+                        return Ok(StepResult::Idle);
+                    }
+                    self.read_slice(now).await?;
+                }
+            }
         }
-        self.report_faults();
-        Ok(())
+        self.due_at = now;
+        Ok(StepResult::Processed(MAX_SLICES_PER_STEP))
     }
 
-    fn report_faults(&self) {
-        for fault in &self.faults {
+    async fn read_slice(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        let began = Instant::now();
+        let claim = Some(self.lease.claim());
+        self.slice_due_at = now + AUDIT_INTERVAL;
+        match ledger_audit::continue_pass(&self.shard, claim, now).await? {
+            None => return Ok(StepResult::Idle),
+            Some(PassStep::Resting(until)) => {
+                self.slice_due_at = until.min(now + AUDIT_INTERVAL);
+                return Ok(StepResult::Idle);
+            }
+            Some(PassStep::Read) => self.slice_due_at = now + next_pause(began.elapsed()),
+            Some(PassStep::Finished) => self.due_at = now,
+        }
+        Ok(StepResult::Processed(1))
+    }
+
+    fn record(&mut self, proof: LedgerProof, now: Timestamp) {
+        if let Some(read_since) = proof.read_since {
+            self.set_time("longshore_ledger_last_check_timestamp_seconds", now);
+            self.set_time(
+                "longshore_ledger_oldest_proof_timestamp_seconds",
+                read_since,
+            );
+        }
+        self.report(proof.faults);
+    }
+
+    fn set_time(&self, name: &'static str, at: Timestamp) {
+        metrics::gauge!(name, "shard" => self.shard.name.to_string())
+            .set((at - Timestamp::UNIX_EPOCH).as_seconds_f64());
+    }
+
+    /// Logs each fault once; the metric stays until it is fixed.
+    fn report(&mut self, faults: Vec<LedgerFault>) {
+        let new = faults.iter().filter(|fault| !self.is_known(fault));
+        for fault in new {
             tracing::error!(
                 shard = %self.shard.name,
                 identity = fault.invariant.as_str(),
@@ -72,14 +121,32 @@ impl AuditStage {
                 "the ledger has a fault: run longshored admin ledger check --json"
             );
         }
+        self.faults = faults;
         metrics::gauge!("longshore_ledger_faults", "shard" => self.shard.name.to_string())
             .set(u32::try_from(self.faults.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Whether the proof before found it. Its amounts change with traffic.
+    fn is_known(&self, fault: &LedgerFault) -> bool {
+        self.faults.iter().any(|known| {
+            (
+                known.invariant,
+                known.organization,
+                known.posting,
+                known.cargo,
+            ) == (
+                fault.invariant,
+                fault.organization,
+                fault.posting,
+                fault.cargo,
+            )
+        })
     }
 }
 
 fn next_pause(took: Duration) -> TimeDelta {
-    TimeDelta::from_std(took * PAUSE_FACTOR)
-        .map_or(AuditWindow::MAX_LOOKBACK, |pause| pause.max(AUDIT_INTERVAL))
+    let pause = TimeDelta::from_std(took * PAUSE_FACTOR);
+    pause.map_or(MAX_PAUSE, |pause| pause.min(MAX_PAUSE))
 }
 
 #[async_trait::async_trait]
@@ -90,100 +157,27 @@ impl Stage for AuditStage {
 
     async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
         if now >= self.due_at {
-            self.run_audit(now).await?;
+            let went = self.prove(now).await;
+            if went.is_err() {
+                self.slice_due_at = self.due_at;
+            }
+            return went;
+        }
+        if now >= self.slice_due_at {
+            return self.read_slice(now).await;
         }
         Ok(StepResult::Idle)
     }
 }
 
-/// How far back postings are checked.
-#[derive(Debug)]
-struct AuditWindow {
-    /// Up to here no fault was found.
-    clean_until: Timestamp,
-    lookback: TimeDelta,
-}
-
-impl AuditWindow {
-    /// Also the first one. A fault is reported until it is fixed or older than this.
-    const MAX_LOOKBACK: TimeDelta = TimeDelta::days(1);
-    const MIN_LOOKBACK: TimeDelta = TimeDelta::minutes(2);
-    /// A posting gets its time before its commit.
-    const COMMIT_OVERLAP: TimeDelta = TimeDelta::minutes(1);
-
-    const fn new() -> Self {
-        Self {
-            clean_until: Timestamp::UNIX_EPOCH,
-            lookback: Self::MAX_LOOKBACK,
-        }
-    }
-
-    fn since(&self, now: Timestamp) -> Timestamp {
-        (self.clean_until - Self::COMMIT_OVERLAP).max(now - self.lookback)
-    }
-
-    fn record_audit(&mut self, found: &[LedgerFault], now: Timestamp) {
-        if found.is_empty() {
-            self.clean_until = now;
-            self.lookback = Self::MAX_LOOKBACK;
-        }
-    }
-
-    /// Shortens the window: it may contain more postings than can be checked in the time allowed.
-    fn record_failure(&mut self) {
-        self.lookback = (self.lookback / 2).max(Self::MIN_LOOKBACK);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use store::shard::ledger_audit::LedgerInvariant;
-
     use super::*;
 
-    const FAULT: LedgerFault = LedgerFault {
-        invariant: LedgerInvariant::Held,
-        organization: None,
-        posting: None,
-        cargo: None,
-        expected: String::new(),
-        found: String::new(),
-    };
-
-    fn moment(minutes: i64) -> Timestamp {
-        Timestamp::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::minutes(minutes)
-    }
-
     #[test]
-    fn a_fault_stays_in_sight_for_a_day() {
-        let mut window = AuditWindow::new();
-        assert_eq!(window.since(moment(0)), moment(-24 * 60));
-        window.record_audit(&[], moment(0));
-        assert_eq!(window.since(moment(1)), moment(-1));
-        window.record_audit(&[FAULT], moment(1));
-        assert_eq!(window.since(moment(100)), moment(-1));
-        assert_eq!(window.since(moment(48 * 60)), moment(24 * 60));
-        window.record_audit(&[], moment(48 * 60));
-        assert_eq!(window.since(moment(48 * 60 + 1)), moment(48 * 60 - 1));
-    }
-
-    #[test]
-    fn what_cannot_be_looked_at_in_time_is_looked_at_less_far_back() {
-        let mut window = AuditWindow::new();
-        window.record_failure();
-        assert_eq!(window.since(moment(0)), moment(-12 * 60));
-        for _ in 0..20 {
-            window.record_failure();
-        }
-        assert_eq!(window.since(moment(0)), moment(-2));
-        window.record_audit(&[], moment(0));
-        window.record_audit(&[FAULT], moment(1));
-        assert_eq!(window.since(moment(10)), moment(-1));
-    }
-
-    #[test]
-    fn looking_takes_a_tenth_of_the_time_at_most() {
-        assert_eq!(next_pause(Duration::from_secs(1)), AUDIT_INTERVAL);
-        assert_eq!(next_pause(Duration::from_mins(1)), TimeDelta::minutes(10));
+    fn reading_takes_a_tenth_of_the_time_at_most() {
+        assert_eq!(next_pause(Duration::ZERO), TimeDelta::zero());
+        assert_eq!(next_pause(Duration::from_secs(1)), TimeDelta::seconds(10));
+        assert_eq!(next_pause(Duration::MAX / 20), MAX_PAUSE);
     }
 }

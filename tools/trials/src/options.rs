@@ -284,7 +284,7 @@ mod tests {
     const LONG_RUNS: &str = include_str!("../../../scripts/long.sh");
 
     /// Benches that are not trials of this program.
-    const OTHER_BENCHES: [&str; 2] = ["bench pages", "bench history"];
+    const OTHER_BENCHES: [&str; 3] = ["bench pages", "bench history", "bench audit"];
 
     /// The trials of a list. `./dev` gives each line to this program, so each must be valid.
     fn list_trials(list: &str) -> BTreeSet<String> {

@@ -9,7 +9,7 @@ use store::Error;
 use store::doctor::{DatabaseServerInfo, OpenTransaction};
 use store::migrate::{OpenStep, SchemaState, SchemaStatus};
 use store::shard::bucket_marker::BucketMarkerState;
-use store::shard::ledger_audit::{LedgerFault, LedgerInvariant};
+use store::shard::ledger_audit::{LedgerFault, LedgerInvariant, LedgerProofState};
 use store::shard::partition::DaysReady;
 use store::shard::recovery::RecoveryPause;
 
@@ -335,20 +335,41 @@ fn a_ledger_that_is_not_in_order_is_wrong() {
         expected: "5".to_owned(),
         found: "7".to_owned(),
     };
+    let proven = |minutes, hours, faults| LedgerProofState {
+        proven_at: Some(noon() - TimeDelta::minutes(minutes)),
+        read_since: Some(noon() - TimeDelta::hours(hours)),
+        faults,
+    };
     let mut found = DependencyFindings::new("shard north");
-    database::check_ledger(&mut found, Ok(Vec::new()));
-    database::check_ledger(&mut found, Ok(vec![fault(), fault()]));
-    database::check_ledger(&mut found, Err(Error::Fenced));
+    for state in [
+        Ok(proven(1, 3, Vec::new())),
+        Ok(proven(1, 3, vec![fault(), fault()])),
+        Ok(proven(16, 3, Vec::new())),
+        Ok(proven(1, 27, Vec::new())),
+        Ok(LedgerProofState::default()),
+        Err(Error::Fenced),
+    ] {
+        database::check_ledger(&mut found, state, noon());
+    }
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard north
-      ok      ledger              recent postings and open cargo are consistent
+      ok      ledger              changes were proven 1 min ago, and all rows within the last 4 h
       ERROR   ledger              faults: 2; the first is held: expected 5, found 7; an account's held amount is the sum of the holds of its open cargo
               fix: change nothing by hand; `longshored admin ledger check` lists all faults, and docs/credit-and-ledger.md says what to do
+              see docs/runbooks/ledger-fault.md
+      warning ledger              changes were proven 16 min ago, and all rows within the last 4 h
+              fix: see why workers do not audit; meanwhile run `longshored admin ledger check`
+              see docs/runbooks/ledger-fault.md
+      warning ledger              changes were proven 1 min ago, and all rows within the last 28 h
+              fix: see why workers do not audit; meanwhile run `longshored admin ledger check`
+              see docs/runbooks/ledger-fault.md
+      warning ledger              the audit has not read all rows yet
+              fix: start a worker; then wait until it has read all rows once
               see docs/runbooks/ledger-fault.md
       warning ledger              the claim was lost or the row has changed
               fix: run doctor again, or `longshored admin ledger check`, which has no time limit
               see docs/runbooks/ledger-fault.md
 
-    errors: 1; warnings: 1
+    errors: 1; warnings: 4
     ");
 }

@@ -221,7 +221,7 @@ impl Changes {
     }
 
     async fn write(self, tx: &mut Transaction, now: Timestamp) -> Result<(), Error> {
-        usage::append(tx, &self.tally, now).await?;
+        usage::append(tx, &self.tally, &[], now).await?;
         self.failures
             .insert(tx, FailureKind::CallbackFailed)
             .await?;

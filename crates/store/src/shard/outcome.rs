@@ -219,7 +219,7 @@ pub(crate) async fn record_in(
         tx.allow_idle(WorkloadClass::Stage.idle_limit()).await?;
     }
     failures.insert(tx, FailureKind::Failed).await?;
-    usage::append(tx, &tally, now).await?;
+    usage::append(tx, &tally, &stored, now).await?;
     books.post(tx, now).await?;
     references.release(tx).await?;
     // The last locks: the order is account, files, group.

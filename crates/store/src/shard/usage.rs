@@ -1,5 +1,6 @@
 //! Usage counts: appended once per group, folded by sweep, shown on the dashboard.
 
+use domain::id::CargoId;
 use domain::time::{Timestamp, start_of_hour};
 use domain::usage::{UsageSum, UsageTally};
 use sqlx::types::Uuid;
@@ -62,13 +63,24 @@ impl UsageDelta {
     }
 }
 
-pub async fn append(tx: &mut Transaction, tally: &UsageTally, now: Timestamp) -> Result<(), Error> {
+/// Appends the counts of a group and, for the audit, the cargo that it completed.
+pub(crate) async fn append(
+    tx: &mut Transaction,
+    tally: &UsageTally,
+    completed: &[CargoId],
+    now: Timestamp,
+) -> Result<(), Error> {
     if tally.is_empty() {
         return Ok(());
     }
     let delta = UsageDelta::of(tally, now);
+    let completed: Vec<Uuid> = completed.iter().map(|cargo| cargo.uuid()).collect();
     sqlx::query!(
-        "insert into shard.usage_delta
+        "with completed as (
+             insert into shard.unaudited (cargo)
+             select $16::uuid[] where cardinality($16::uuid[]) > 0
+         )
+         insert into shard.usage_delta
              (hour, project, api_key, model, event, count, input_tokens, output_tokens, money,
               realtime, saved, cached_tokens, cache_write_tokens, thinking_tokens, cost)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
@@ -87,6 +99,7 @@ pub async fn append(tx: &mut Transaction, tally: &UsageTally, now: Timestamp) ->
         &delta.cache_write_tokens,
         &delta.thinking_tokens,
         &delta.cost,
+        &completed,
     )
     .execute(&mut **tx)
     .await?;

@@ -1,6 +1,7 @@
 //! The consistency check of the ledger. It changes nothing.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use store::shard::ledger_audit::{self, LedgerAuditReport, LedgerFault};
@@ -11,7 +12,9 @@ use crate::admin::consistency_check::{self, FaultLocation, FaultView};
 
 pub(super) async fn run(context: AdminContext<'_>) -> Result<(), AdminFailure> {
     consistency_check::check_shards(context, async |shard| {
-        Ok(split_report(ledger_audit::check_all(shard).await?))
+        let began = Instant::now();
+        let report = ledger_audit::check_all(shard).await?;
+        Ok(split_report(report, began.elapsed()))
     })
     .await
 }
@@ -23,14 +26,16 @@ pub(super) struct ExaminedLedgerRows {
     postings: u64,
     open_holds: u64,
     outcomes: u64,
+    /// How long the check took.
+    seconds: f64,
 }
 
 impl fmt::Display for ExaminedLedgerRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "accounts {}, postings {}, open holds {}, outcomes {}",
-            self.accounts, self.postings, self.open_holds, self.outcomes
+            "accounts {}, postings {}, open holds {}, outcomes {}, in {:.1} s",
+            self.accounts, self.postings, self.open_holds, self.outcomes, self.seconds
         )
     }
 }
@@ -41,12 +46,16 @@ impl consistency_check::ExaminedRows for ExaminedLedgerRows {
     }
 }
 
-pub(super) fn split_report(report: LedgerAuditReport) -> (ExaminedLedgerRows, Vec<FaultView>) {
+pub(super) fn split_report(
+    report: LedgerAuditReport,
+    took: Duration,
+) -> (ExaminedLedgerRows, Vec<FaultView>) {
     let examined = ExaminedLedgerRows {
         accounts: report.counts.accounts,
         postings: report.counts.postings,
         open_holds: report.counts.open_holds,
         outcomes: report.counts.outcomes,
+        seconds: took.as_secs_f64(),
     };
     (examined, report.faults.into_iter().map(view).collect())
 }

@@ -1,5 +1,7 @@
 //! The three formats of a statement, and the output of a check.
 
+use std::time::Duration;
+
 use domain::id::{Berth, CargoId};
 use domain::ledger::{DoubleEntry, PostingKind};
 use domain::money::Money;
@@ -151,10 +153,11 @@ fn checked(faults: Vec<LedgerFault>) -> ConsistencyReport<ExaminedLedgerRows> {
         outcomes: 20,
     };
     let clean = faults.is_empty();
-    let (examined, faults) = split_report(LedgerAuditReport {
+    let report = LedgerAuditReport {
         counts: examined,
         faults,
-    });
+    };
+    let (examined, faults) = split_report(report, Duration::from_millis(1250));
     let shards = vec![ShardConsistency::new("north", examined, faults)];
     ConsistencyReport { clean, shards }
 }
@@ -164,7 +167,7 @@ fn a_clean_ledger_says_what_was_examined() {
     let clean = checked(Vec::new());
     insta::assert_snapshot!(clean.text(), @r"
     shard north: clean
-      accounts 3, postings 12, open holds 4, outcomes 20
+      accounts 3, postings 12, open holds 4, outcomes 20, in 1.2 s
     ");
     assert!(clean.verdict().is_ok());
 }
@@ -181,10 +184,10 @@ fn a_fault_is_named_and_ends_with_a_failure() {
     }]);
     insta::assert_snapshot!(spoiled.text(), @r"
     shard north: FAULTS: 1
-      accounts 3, postings 12, open holds 4, outcomes 20
+      accounts 3, postings 12, open holds 4, outcomes 20, in 1.2 s
       charge: org_019b76daa80070008050000000000001 crg_019b76daa80070008050000000000002 expected charged 30000, found charged 29999; a charge is what was used at the prices of the hold, at most the hold, and nothing where cargo failed
     ");
-    insta::assert_snapshot!(serde_json::to_string(&spoiled).unwrap(), @r#"{"clean":false,"shards":[{"shard":"north","clean":false,"accounts":3,"postings":12,"open_holds":4,"outcomes":20,"failure":null,"faults":[{"identity":"charge","broken":"a charge is what was used at the prices of the hold, at most the hold, and nothing where cargo failed","organization_id":"org_019b76daa80070008050000000000001","posting":null,"cargo_id":"crg_019b76daa80070008050000000000002","expected":"charged 30000","found":"charged 29999"}]}]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&spoiled).unwrap(), @r#"{"clean":false,"shards":[{"shard":"north","clean":false,"accounts":3,"postings":12,"open_holds":4,"outcomes":20,"seconds":1.25,"failure":null,"faults":[{"identity":"charge","broken":"a charge is what was used at the prices of the hold, at most the hold, and nothing where cargo failed","organization_id":"org_019b76daa80070008050000000000001","posting":null,"cargo_id":"crg_019b76daa80070008050000000000002","expected":"charged 30000","found":"charged 29999"}]}]}"#);
     insta::assert_snapshot!(spoiled.verdict().unwrap_err(), @r#"the ledger is inconsistent, faults: 1; nothing was changed. Keep this output, and see "When a fault is found" in docs/credit-and-ledger.md"#);
 }
 
@@ -197,7 +200,7 @@ fn a_shard_that_does_not_answer_is_not_clean() {
     ));
     insta::assert_snapshot!(unread.text(), @r"
     shard north: clean
-      accounts 3, postings 12, open holds 4, outcomes 20
+      accounts 3, postings 12, open holds 4, outcomes 20, in 1.2 s
     shard south: not checked: the database failed
     ");
     insta::assert_snapshot!(unread.verdict().unwrap_err(), @"shard south could not be checked: `longshored doctor` says more");

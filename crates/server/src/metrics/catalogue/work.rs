@@ -104,7 +104,12 @@ pub(super) const WORK_METRICS: &[MetricEntry] = &[
     (
         Gauge,
         "longshore_ledger_last_check_timestamp_seconds",
-        "Unix time at which this node last audited the ledger.",
+        "Unix time at which this node last proved what had changed in the ledger.",
+    ),
+    (
+        Gauge,
+        "longshore_ledger_oldest_proof_timestamp_seconds",
+        "Unix time since which every kept row of the ledger was read, as this node knows it.",
     ),
     (
         CounterBy(

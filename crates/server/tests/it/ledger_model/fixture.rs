@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use chrono::TimeDelta;
 use domain::id::{BatchId, CargoId};
 use domain::lane::{Lane, LaneId};
 use domain::route::InferenceMode;
@@ -15,7 +14,7 @@ use store::body;
 use store::shard::credit::{self, Payment};
 use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
 use store::shard::waiting::{self, GatherQuota};
-use store::shard::{batch, lane, ledger_audit};
+use store::shard::{batch, lane};
 use store::{Error, PoolOptions, Shard};
 
 use super::client::{ObservedResult, run_client};
@@ -280,9 +279,11 @@ impl LedgerModelFixture {
         Ok(OperationResult::Ended)
     }
 
-    async fn audit(&self) -> Result<OperationResult, String> {
-        let since = self.now() - TimeDelta::minutes(1);
-        match ledger_audit::check_recent(&self.stable_shard, since).await {
+    pub(super) async fn audit(&self) -> Result<OperationResult, String> {
+        let now = self.now();
+        let finished = ledger_proof::finish_pass(&self.stable_shard, now).await;
+        finished.map_err(|failure| format!("the audit failed: {failure}"))?;
+        match ledger_proof::audit(&self.stable_shard, now).await {
             Ok(faults) if faults.is_empty() => Ok(OperationResult::AuditPassed),
             other => Err(format!("the audit found {other:?}")),
         }

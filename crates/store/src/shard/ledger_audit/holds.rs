@@ -47,32 +47,8 @@ pub(super) async fn check_all(tx: &mut Transaction) -> Result<Vec<LedgerFault>, 
     )?)
 }
 
-/// Reads only open cargo: it waits, or is in a batch that has not ended. Days before the first
-/// open cargo are not read.
-pub(super) async fn check_open(tx: &mut Transaction) -> Result<Vec<LedgerFault>, Error> {
-    let first = find_first_open_id(tx).await?;
-    faults_from_rows(against_accounts!(
-        tx,
-        "select c.organization, c.created_at, c.held, c.reserved_tokens
-         from shard.waiting w join shard.cargo c on c.id = w.cargo
-         where c.id >= $1 and c.completed_at is null and c.batch is null and c.held is not null
-         union all
-         select c.organization, c.created_at, c.held, c.reserved_tokens
-         -- As the indexes of the queue know them.
-         from (select id, cargo from shard.batch where state in ('gathered', 'submitting') and node is null
-               union all
-               select id, cargo from shard.batch where state = 'running' and node is null
-               union all
-               select id, cargo from shard.batch where node is not null) b
-         cross join unnest(b.cargo) as item (id)
-         join shard.cargo c on c.id = item.id and c.batch = b.id
-         where c.id >= $1 and c.completed_at is null and c.held is not null",
-        first
-    )?)
-}
-
 /// The smallest id of all cargo that waits or is in a batch.
-async fn find_first_open_id(tx: &mut Transaction) -> Result<Uuid, Error> {
+pub(super) async fn find_first_open_id(tx: &mut Transaction) -> Result<Uuid, Error> {
     let first = sqlx::query_scalar!(
         r#"select cargo as "cargo!" from (
                select waits.cargo from shard.lane l cross join lateral (

@@ -1,15 +1,14 @@
 //! Compares each cargo with its outcome: one settlement or release, and none without an outcome.
 
-use sqlx::types::Uuid;
-
 use crate::Error;
 use crate::Transaction;
+use crate::shard::ledger_audit::cargo_slice::CargoSlice;
 use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
 
 /// Recomputes the charge of each success from its usage and the prices of its hold.
 pub(super) async fn find_mismatches(
     tx: &mut Transaction,
-    kept: Uuid,
+    slice: &CargoSlice,
 ) -> Result<Vec<LedgerFault>, Error> {
     let rows = sqlx::query_as!(
         Row,
@@ -25,10 +24,13 @@ pub(super) async fn find_mismatches(
                    end as due
                from (select id, organization, completed_at, success, held, price_input, price_output,
                          price_buckets
-                     from shard.cargo where id >= $1) c
+                     from shard.cargo
+                     where id >= $1 and id <= $2 and ($3::uuid[] is null or id = any($3))) c
                full join (select cargo, success, charged, input_tokens, cached_tokens,
                          cache_write_tokens, cache_write_1h_tokens, output_tokens
-                     from shard.outcome where cargo >= $1) o on o.cargo = c.id
+                     from shard.outcome
+                     where cargo >= $1 and cargo <= $2
+                         and ($3::uuid[] is null or cargo = any($3))) o on o.cargo = c.id
            ), spoiled as (
                select * from both_sides
                where not loaded or completed <> ended or success <> completed_as
@@ -50,7 +52,47 @@ pub(super) async fn find_mismatches(
            ) wrong (identity, expected, found)
            where wrong.expected <> wrong.found
            limit 100"#,
-        kept
+        slice.first,
+        slice.last,
+        slice.ids.as_deref()
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    faults_from_rows(rows)
+}
+
+/// Finds charged cargo that is not in exactly one posting of its organization and of the time of
+/// its outcome.
+pub(super) async fn find_unposted(
+    tx: &mut Transaction,
+    slice: &CargoSlice,
+) -> Result<Vec<LedgerFault>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"with charged as materialized (
+               select c.id, c.organization, c.completed_at
+               from (select id, organization, completed_at from shard.cargo
+                     where id >= $1 and id <= $2 and ($3::uuid[] is null or id = any($3))) c
+               join (select cargo, charged from shard.outcome
+                     where cargo >= $1 and cargo <= $2
+                         and ($3::uuid[] is null or cargo = any($3))) o on o.cargo = c.id
+               where o.charged > 0
+           ), named as (
+               select p.organization, p.number, item.id
+               from (select distinct completed_at from charged) ended
+               join shard.posting p on p.at = ended.completed_at
+               cross join unnest(p.cargo) as item (id)
+           )
+           select 'posted' as "identity!", c.organization as "organization?",
+               max(n.number) as "posting?", c.id as "cargo?",
+               '1 posting' as expected, count(n.id) || ' postings' as found
+           from charged c left join named n on n.id = c.id and n.organization = c.organization
+           group by c.organization, c.id
+           having count(n.id) <> 1
+           limit 100"#,
+        slice.first,
+        slice.last,
+        slice.ids.as_deref()
     )
     .fetch_all(&mut **tx)
     .await?;

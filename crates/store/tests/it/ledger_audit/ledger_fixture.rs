@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::TimeDelta;
 use domain::account::first_day_of_month;
 use domain::hold::Hold;
 use domain::id::{ApiKeyId, BatchId, Berth, CargoId, OrganizationId, ProjectId};
@@ -19,12 +18,14 @@ use sqlx::Executor as _;
 use store::encryption::WriteKeys;
 use store::shard::credit::{Payment, PaymentDirection};
 use store::shard::key_spending::KeySpendings;
+use store::shard::ledger_audit::{LedgerFault, PASS_INTERVAL};
 use store::shard::load::NewCargo;
 use store::shard::node::Claim;
 use store::shard::outcome::{ExpectedCargoState, NewOutcome};
 use store::shard::{account, credit, lane, ledger_audit, load, outcome, waiting};
 use store::{Shard, body};
 use test_support::database::TestDatabase;
+use test_support::ledger_proof;
 use uuid::Uuid;
 
 /// Worth 30,000 nano-dollars at the price below.
@@ -95,6 +96,8 @@ impl LedgerFixture {
             lane,
             made: 1,
         };
+        // From here on, the audit has something to start from.
+        assert_eq!(books.audit().await, []);
         books.pay(PaymentDirection::In, 10_000_000_000).await;
         books
     }
@@ -272,18 +275,31 @@ impl LedgerFixture {
         connection.execute(AssertSqlSafe(spoiled)).await.unwrap();
     }
 
-    /// The names of the broken invariants, by the full and the recent check.
+    /// The names of the broken invariants, by the full check and by the incremental audit.
     pub(crate) async fn find_faults(&self) -> (String, String) {
-        let since = self.database.clock.now() - TimeDelta::minutes(1);
         let whole = ledger_audit::check_all(self.shard()).await.unwrap().faults;
-        let recent = ledger_audit::check_recent(self.shard(), since)
-            .await
-            .unwrap();
-        (invariant_names(&whole), invariant_names(&recent))
+        (
+            invariant_names(&whole),
+            invariant_names(&self.audit().await),
+        )
+    }
+
+    pub(crate) async fn audit(&self) -> Vec<LedgerFault> {
+        let now = self.database.clock.now();
+        ledger_proof::audit(self.shard(), now).await.unwrap()
+    }
+
+    /// Reads everything again, and proves what has changed since.
+    pub(crate) async fn audit_everything(&self) -> Vec<LedgerFault> {
+        self.database.clock.advance(PASS_INTERVAL.to_std().unwrap());
+        let now = self.database.clock.now();
+        let finished = ledger_proof::finish_pass(self.shard(), now).await;
+        assert!(finished.unwrap(), "no pass was due");
+        self.audit().await
     }
 }
 
-pub(crate) fn invariant_names(faults: &[ledger_audit::LedgerFault]) -> String {
+pub(crate) fn invariant_names(faults: &[LedgerFault]) -> String {
     let names: BTreeSet<&str> = faults.iter().map(|it| it.invariant.as_str()).collect();
     names.into_iter().collect::<Vec<_>>().join(" ")
 }
