@@ -173,8 +173,8 @@ async fn an_account_that_says_something_else_is_found() {
         (
             "delete from shard.account",
             "account held reserved",
-            "charges held reserved",
-            "held reserved",
+            "charges held",
+            "held",
         ),
     ])
     .await;

@@ -16,6 +16,7 @@ use store::shard::outcome::{self, ExpectedCargoState, NewOutcome};
 use store::shard::waiting::{self, GatherQuota};
 use store::shard::{batch, lane};
 use store::{Error, PoolOptions, Shard};
+use test_support::ledger_proof;
 
 use super::client::{ObservedResult, run_client};
 use super::history::{ClientFault, RoundFault};

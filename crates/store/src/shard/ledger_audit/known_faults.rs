@@ -12,6 +12,7 @@ use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
 use crate::shard::ledger_audit::kept_days::KeptDays;
 use crate::shard::ledger_audit::outcomes;
 use crate::shard::ledger_audit::posting_slice::{self, PostingSlice};
+use crate::shard::ledger_audit::snapshot;
 
 /// More are counted by the next pass.
 const MAX_KNOWN_FAULTS: usize = 1000;
@@ -51,8 +52,10 @@ pub(super) async fn find_cargo_faults(
     tx: &mut Transaction,
     slice: &CargoSlice,
 ) -> Result<Vec<LedgerFault>, Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
     let mut faults = outcomes::find_mismatches(tx, slice).await?;
     faults.extend(outcomes::find_unposted(tx, slice).await?);
+    snapshot::allow_nested_loops(tx, true).await?;
     Ok(faults)
 }
 

@@ -79,9 +79,8 @@ pub(super) async fn find_unposted(
                where o.charged > 0
            ), named as (
                select p.organization, p.number, item.id
-               from (select distinct completed_at from charged) ended
-               join shard.posting p on p.at = ended.completed_at
-               cross join unnest(p.cargo) as item (id)
+               from shard.posting p cross join unnest(p.cargo) as item (id)
+               where p.at = any(array(select distinct completed_at from charged))
            )
            select 'posted' as "identity!", c.organization as "organization?",
                max(n.number) as "posting?", c.id as "cargo?",

@@ -51,3 +51,9 @@ pub(super) async fn set(tx: &mut Transaction, name: &str, value: &str) -> Result
         .await?;
     Ok(())
 }
+
+/// Whether statements may join by nested loops. Cargo and outcomes of the last minutes are newer than
+/// the statistics, so they seem to be few, and a nested loop would read each outcome for each cargo.
+pub(super) async fn allow_nested_loops(tx: &mut Transaction, allowed: bool) -> Result<(), Error> {
+    set(tx, "enable_nestloop", if allowed { "on" } else { "off" }).await
+}

@@ -11,6 +11,7 @@ use crate::Error;
 use crate::Transaction;
 use crate::shard::ledger_audit::cargo_slice::CargoSlice;
 use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
+use crate::shard::ledger_audit::snapshot;
 
 /// Adds cargo that the pass has not read yet.
 pub(super) async fn add_slice(
@@ -18,6 +19,7 @@ pub(super) async fn add_slice(
     pass: i64,
     slice: &CargoSlice,
 ) -> Result<(), Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
     sqlx::query!(
         "insert into shard.ledger_sum
              (pass, organization, month, api_key, held, reserved, used, charged)
@@ -45,11 +47,12 @@ pub(super) async fn add_slice(
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    snapshot::allow_nested_loops(tx, true).await
 }
 
 /// Moves cargo that has ended, in each pass that has read it while it was open.
 pub(super) async fn move_ended(tx: &mut Transaction, ended: &CargoSlice) -> Result<(), Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
     sqlx::query!(
         "insert into shard.ledger_sum
              (pass, organization, month, api_key, held, reserved, used, charged)
@@ -78,7 +81,7 @@ pub(super) async fn move_ended(tx: &mut Transaction, ended: &CargoSlice) -> Resu
     )
     .execute(&mut **tx)
     .await?;
-    Ok(())
+    snapshot::allow_nested_loops(tx, true).await
 }
 
 /// Compares accounts, rows of capped keys and settlements with the sums. Needs a pass whose
@@ -89,6 +92,7 @@ pub(super) async fn find_mismatches(
     position: Uuid,
     first_day: NaiveDate,
 ) -> Result<Vec<LedgerFault>, Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
     let newer = CargoSlice::after(position);
     let rows = sqlx::query_as!(
         Row,
@@ -187,6 +191,7 @@ pub(super) async fn find_mismatches(
     )
     .fetch_all(&mut **tx)
     .await?;
+    snapshot::allow_nested_loops(tx, true).await?;
     faults_from_rows(rows)
 }
 
