@@ -13,90 +13,12 @@ use crate::shard::ledger_audit::cargo_slice::CargoSlice;
 use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
 use crate::shard::ledger_audit::snapshot;
 
-/// Adds cargo that the pass has not read yet.
-pub(super) async fn add_slice(
-    tx: &mut Transaction,
-    pass: i64,
-    slice: &CargoSlice,
-) -> Result<(), Error> {
-    snapshot::allow_nested_loops(tx, false).await?;
-    sqlx::query!(
-        "insert into shard.ledger_sum
-             (pass, organization, month, api_key, held, reserved, used, charged)
-         select $1, c.organization, date_trunc('month', c.created_at at time zone 'UTC')::date,
-             coalesce(c.spending_key, '00000000-0000-0000-0000-000000000000'),
-             coalesce(sum(c.held) filter (where c.completed_at is null), 0),
-             coalesce(sum(c.reserved_tokens) filter (where c.completed_at is null), 0),
-             coalesce(sum(least(o.input_tokens + o.output_tokens, c.reserved_tokens))
-                 filter (where o.success and c.reserved_tokens > 0), 0),
-             coalesce(sum(o.charged), 0)
-         from (select id, organization, created_at, spending_key, completed_at, held, reserved_tokens
-               from shard.cargo where id >= $2 and id <= $3) c
-         left join (select cargo, success, charged, input_tokens, output_tokens
-               from shard.outcome where cargo >= $2 and cargo <= $3) o on o.cargo = c.id
-         where c.held is not null or o.charged is not null
-         group by 2, 3, 4
-         on conflict (pass, organization, month, api_key) do update
-             set held = ledger_sum.held + excluded.held,
-                 reserved = ledger_sum.reserved + excluded.reserved,
-                 used = ledger_sum.used + excluded.used,
-                 charged = ledger_sum.charged + excluded.charged",
-        pass,
-        slice.first,
-        slice.last
-    )
-    .execute(&mut **tx)
-    .await?;
-    snapshot::allow_nested_loops(tx, true).await
-}
-
-/// Moves cargo that has ended, in each pass that has read it while it was open.
-pub(super) async fn move_ended(tx: &mut Transaction, ended: &CargoSlice) -> Result<(), Error> {
-    snapshot::allow_nested_loops(tx, false).await?;
-    sqlx::query!(
-        "insert into shard.ledger_sum
-             (pass, organization, month, api_key, held, reserved, used, charged)
-         select p.number, c.organization, date_trunc('month', c.created_at at time zone 'UTC')::date,
-             coalesce(c.spending_key, '00000000-0000-0000-0000-000000000000'),
-             -coalesce(sum(c.held), 0), -coalesce(sum(c.reserved_tokens), 0),
-             coalesce(sum(least(o.input_tokens + o.output_tokens, c.reserved_tokens))
-                 filter (where o.success and c.reserved_tokens > 0), 0),
-             coalesce(sum(o.charged), 0)
-         from (select id, organization, created_at, spending_key, completed_at, held, reserved_tokens
-               from shard.cargo where id >= $1 and id <= $2 and id = any($3)) c
-         left join (select cargo, success, charged, input_tokens, output_tokens
-               from shard.outcome where cargo >= $1 and cargo <= $2 and cargo = any($3)) o
-             on o.cargo = c.id
-         join shard.ledger_pass p on c.id <= p.position
-         where c.completed_at is not null and (c.held is not null or o.charged is not null)
-         group by 1, 2, 3, 4
-         on conflict (pass, organization, month, api_key) do update
-             set held = ledger_sum.held + excluded.held,
-                 reserved = ledger_sum.reserved + excluded.reserved,
-                 used = ledger_sum.used + excluded.used,
-                 charged = ledger_sum.charged + excluded.charged",
-        ended.first,
-        ended.last,
-        ended.ids.as_deref()
-    )
-    .execute(&mut **tx)
-    .await?;
-    snapshot::allow_nested_loops(tx, true).await
-}
-
-/// Compares accounts, rows of capped keys and settlements with the sums. Needs a pass whose
-/// completions and postings were all taken in this transaction.
-pub(super) async fn find_mismatches(
-    tx: &mut Transaction,
-    pass: i64,
-    position: Uuid,
-    first_day: NaiveDate,
-) -> Result<Vec<LedgerFault>, Error> {
-    snapshot::allow_nested_loops(tx, false).await?;
-    let newer = CargoSlice::after(position);
-    let rows = sqlx::query_as!(
-        Row,
-        r#"with newer as (
+/// Compares accounts, rows of capped keys and settlements with the sums of a pass and with newer cargo.
+macro_rules! differences {
+    ($tx:expr, $pass:expr, $newer:expr, $first_day:expr) => {
+        sqlx::query_as!(
+            Row,
+            r#"with newer as (
                select c.organization, date_trunc('month', c.created_at at time zone 'UTC')::date as month,
                    coalesce(c.spending_key, '00000000-0000-0000-0000-000000000000') as api_key,
                    case when c.completed_at is null then c.held end as held,
@@ -185,12 +107,96 @@ pub(super) async fn find_mismatches(
                select from shard.ledger_gap g where g.pass = $1 and g.organization = f.organization)
            order by 1, 2, f.expected
            limit 100"#,
+            $pass,
+            $newer,
+            $first_day
+        )
+        .fetch_all(&mut **$tx)
+        .await
+    };
+}
+
+/// Adds cargo that the pass has not read yet.
+pub(super) async fn add_slice(
+    tx: &mut Transaction,
+    pass: i64,
+    slice: &CargoSlice,
+) -> Result<(), Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
+    sqlx::query!(
+        "insert into shard.ledger_sum
+             (pass, organization, month, api_key, held, reserved, used, charged)
+         select $1, c.organization, date_trunc('month', c.created_at at time zone 'UTC')::date,
+             coalesce(c.spending_key, '00000000-0000-0000-0000-000000000000'),
+             coalesce(sum(c.held) filter (where c.completed_at is null), 0),
+             coalesce(sum(c.reserved_tokens) filter (where c.completed_at is null), 0),
+             coalesce(sum(least(o.input_tokens + o.output_tokens, c.reserved_tokens))
+                 filter (where o.success and c.reserved_tokens > 0), 0),
+             coalesce(sum(o.charged), 0)
+         from (select id, organization, created_at, spending_key, completed_at, held, reserved_tokens
+               from shard.cargo where id >= $2 and id <= $3) c
+         left join (select cargo, success, charged, input_tokens, output_tokens
+               from shard.outcome where cargo >= $2 and cargo <= $3) o on o.cargo = c.id
+         where c.held is not null or o.charged is not null
+         group by 2, 3, 4
+         on conflict (pass, organization, month, api_key) do update
+             set held = ledger_sum.held + excluded.held,
+                 reserved = ledger_sum.reserved + excluded.reserved,
+                 used = ledger_sum.used + excluded.used,
+                 charged = ledger_sum.charged + excluded.charged",
         pass,
-        newer.first,
-        first_day
+        slice.first,
+        slice.last
     )
-    .fetch_all(&mut **tx)
+    .execute(&mut **tx)
     .await?;
+    snapshot::allow_nested_loops(tx, true).await
+}
+
+/// Moves cargo that has ended, in each pass that has read it while it was open.
+pub(super) async fn move_ended(tx: &mut Transaction, ended: &CargoSlice) -> Result<(), Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
+    sqlx::query!(
+        "insert into shard.ledger_sum
+             (pass, organization, month, api_key, held, reserved, used, charged)
+         select p.number, c.organization, date_trunc('month', c.created_at at time zone 'UTC')::date,
+             coalesce(c.spending_key, '00000000-0000-0000-0000-000000000000'),
+             -coalesce(sum(c.held), 0), -coalesce(sum(c.reserved_tokens), 0),
+             coalesce(sum(least(o.input_tokens + o.output_tokens, c.reserved_tokens))
+                 filter (where o.success and c.reserved_tokens > 0), 0),
+             coalesce(sum(o.charged), 0)
+         from (select id, organization, created_at, spending_key, completed_at, held, reserved_tokens
+               from shard.cargo where id >= $1 and id <= $2 and id = any($3)) c
+         left join (select cargo, success, charged, input_tokens, output_tokens
+               from shard.outcome where cargo >= $1 and cargo <= $2 and cargo = any($3)) o
+             on o.cargo = c.id
+         join shard.ledger_pass p on c.id <= p.position
+         where c.completed_at is not null and (c.held is not null or o.charged is not null)
+         group by 1, 2, 3, 4
+         on conflict (pass, organization, month, api_key) do update
+             set held = ledger_sum.held + excluded.held,
+                 reserved = ledger_sum.reserved + excluded.reserved,
+                 used = ledger_sum.used + excluded.used,
+                 charged = ledger_sum.charged + excluded.charged",
+        ended.first,
+        ended.last,
+        ended.ids.as_deref()
+    )
+    .execute(&mut **tx)
+    .await?;
+    snapshot::allow_nested_loops(tx, true).await
+}
+
+/// The differences. Needs a pass whose completions and postings were all taken in this transaction.
+pub(super) async fn find_mismatches(
+    tx: &mut Transaction,
+    pass: i64,
+    position: Uuid,
+    first_day: NaiveDate,
+) -> Result<Vec<LedgerFault>, Error> {
+    snapshot::allow_nested_loops(tx, false).await?;
+    let newer = CargoSlice::after(position);
+    let rows = differences!(tx, pass, newer.first, first_day)?;
     snapshot::allow_nested_loops(tx, true).await?;
     faults_from_rows(rows)
 }
