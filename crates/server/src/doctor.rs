@@ -8,6 +8,7 @@ mod durability;
 mod encryption;
 mod files;
 mod host;
+mod ledger;
 mod licence;
 mod providers;
 mod recovery;

@@ -11,7 +11,7 @@ use store::migrate::{self, SchemaName};
 use store::pool::ServerRole;
 use store::shard::bucket_marker;
 use store::shard::callback_settings;
-use store::shard::ledger_audit::{self, LedgerProofState};
+use store::shard::ledger_audit;
 use store::shard::partition::{self, DaysReady};
 use store::shard::recovery::find_pause;
 use store::{Error, Shard};
@@ -22,6 +22,7 @@ use crate::doctor::DependencyFindings;
 use crate::doctor::berths;
 use crate::doctor::durability;
 use crate::doctor::encryption;
+use crate::doctor::ledger;
 use crate::doctor::recovery;
 use crate::doctor::schema;
 use crate::settings::Settings;
@@ -35,9 +36,6 @@ const MIN_SERVER_VERSION: i32 = 150_000;
 const MAX_CLOCK_DIFFERENCE_SECONDS: f64 = 1.0;
 /// An older transaction keeps dead rows in the queues.
 const MAX_TRANSACTION_AGE: TimeDelta = TimeDelta::minutes(5);
-/// Workers prove what changed in the ledger once a minute, and read all of it again within a day.
-const MAX_LEDGER_PROOF_AGE: TimeDelta = TimeDelta::minutes(15);
-const MAX_LEDGER_READ_AGE: TimeDelta = TimeDelta::hours(26);
 /// Sweep creates partitions for thirty days ahead. With fewer than these, it has failed for weeks.
 const DAYS_AHEAD_WARNING: u64 = 5;
 const DAYS_AHEAD_ERROR: u64 = 2;
@@ -87,7 +85,7 @@ pub(super) async fn check_shard(
         );
         recovery::check_pause(found, find_pause(shard).await);
         recovery::check_removal(found, bucket_marker::read_state(shard).await);
-        check_ledger(found, ledger_audit::read_proof_state(shard).await, now);
+        ledger::check_ledger(found, ledger_audit::read_proof_state(shard).await, now);
     }
 }
 
@@ -303,43 +301,5 @@ pub(super) fn check_partitions(found: &mut DependencyFindings, days: Result<Days
         0..DAYS_AHEAD_ERROR => found.wrong(check, &text, fix),
         DAYS_AHEAD_ERROR..DAYS_AHEAD_WARNING => found.warning(check, &text, log),
         _ => found.ok(check, &text),
-    }
-}
-
-pub(super) fn check_ledger(
-    found: &mut DependencyFindings,
-    state: Result<LedgerProofState, Error>,
-    now: Timestamp,
-) {
-    let check = "ledger";
-    let state = match state {
-        Ok(state) => state,
-        Err(error) => {
-            let fix = "run doctor again, \
-                       or `longshored admin ledger check`, which has no time limit";
-            return found.warning(check, &error_chain::chain(&error), fix);
-        }
-    };
-    if let Some(first) = state.faults.first() {
-        let text = format!("faults: {}; the first is {first}", state.faults.len());
-        let fix = "change nothing by hand; `longshored admin ledger check` lists all faults, and \
-                   docs/credit-and-ledger.md says what to do";
-        return found.wrong(check, &text, fix);
-    }
-    let Some((proven, read)) = state.proven_at.zip(state.read_since) else {
-        let fix = "start a worker; then wait until it has read all rows once";
-        return found.warning(check, "the audit has not read all rows yet", fix);
-    };
-    let (proven, read) = (now - proven, now - read);
-    let text = format!(
-        "changes were proven {} min ago, and all rows within the last {} h",
-        proven.num_minutes().max(0),
-        read.num_hours().max(0) + 1
-    );
-    if proven > MAX_LEDGER_PROOF_AGE || read > MAX_LEDGER_READ_AGE {
-        let fix = "see why workers do not audit; meanwhile run `longshored admin ledger check`";
-        found.warning(check, &text, fix);
-    } else {
-        found.ok(check, &text);
     }
 }

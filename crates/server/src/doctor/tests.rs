@@ -349,7 +349,7 @@ fn a_ledger_that_is_not_in_order_is_wrong() {
         Ok(LedgerProofState::default()),
         Err(Error::Fenced),
     ] {
-        database::check_ledger(&mut found, state, noon());
+        ledger::check_ledger(&mut found, state, noon());
     }
     insta::assert_snapshot!(render_text(&report(found)), @r"
     shard north

@@ -368,7 +368,8 @@ async fn a_row_of_a_capped_key_that_differs_from_its_cargo_is_found() {
     books.finish(&cargo[..1], true).await;
     books.finish(&cargo[1..2], false).await;
     assert_eq!(books.find_faults().await, (String::new(), String::new()));
-    let row = key_spending::list(books.shard(), &[key], january()).await;
+    let month = chrono::NaiveDate::from_ymd_opt(2026, 1, 1).unwrap();
+    let row = key_spending::list(books.shard(), &[key], month).await;
     let row = row.unwrap()[0];
     // One hold is open; one cargo was charged, and one was released.
     assert_eq!((row.held, row.spent), (Money(140_000), Money(30_000)));
@@ -395,8 +396,4 @@ async fn a_row_of_a_capped_key_that_differs_from_its_cargo_is_found() {
     }
     books.corrupt("delete from shard.key_spending").await;
     assert_eq!(books.find_faults().await.0, "key_held key_spent");
-}
-
-fn january() -> chrono::NaiveDate {
-    chrono::NaiveDate::from_ymd_opt(2026, 1, 1).unwrap()
 }
