@@ -253,6 +253,9 @@ impl HistorySimulation {
             self.sweeps.sweep.step(now).await.unwrap();
         }
         let now = self.service.now();
+        // A resend ends with the step that finds no further callback.
+        while self.path.resend.step(now).await.unwrap() != StepResult::Idle {}
+        self.path.deliver.run_until_idle(now).await.unwrap();
         // The audit and the history are the first node's.
         self.path.audit.step(now).await.unwrap();
         assert_eq!(self.path.audit.faults(), []);
