@@ -221,14 +221,23 @@ impl LedgerPass {
         }
         sqlx::query!(
             "insert into shard.ledger_settled (pass, organization, number, settled)
-             select $1, p.organization, max(p.number),
-                 coalesce(-sum(p.credit) filter (where p.kind = 'settlement'), 0)
-             from unnest($2::uuid[], $3::bigint[]) as chosen (organization, number)
-             join shard.posting p
-                 on p.organization = chosen.organization and p.number = chosen.number
-             group by p.organization
+             select $1, added.organization, added.number, added.settled
+                 -- Postings that left before they were read are in the opening balance.
+                 + case when o.number > coalesce(s.number, 0) then o.settled
+                     else coalesce(s.settled, 0) end
+             from (
+                 select p.organization, max(p.number) as number,
+                     coalesce(-sum(p.credit) filter (where p.kind = 'settlement'), 0) as settled
+                 from unnest($2::uuid[], $3::bigint[]) as chosen (organization, number)
+                 join shard.posting p
+                     on p.organization = chosen.organization and p.number = chosen.number
+                 group by p.organization
+             ) added
+             left join shard.opening o on o.organization = added.organization
+             left join shard.ledger_settled s
+                 on s.pass = $1 and s.organization = added.organization
              on conflict (pass, organization) do update
-                 set number = excluded.number, settled = ledger_settled.settled + excluded.settled",
+                 set number = excluded.number, settled = excluded.settled",
             self.number,
             &postings.organization,
             &postings.number

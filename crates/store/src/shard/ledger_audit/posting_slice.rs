@@ -53,15 +53,21 @@ async fn find_broken_lines(
            from unnest($1::uuid[], $2::bigint[]) as chosen (organization, number)
            join shard.posting p
                on p.organization = chosen.organization and p.number = chosen.number
-           left join shard.posting before
-               on before.organization = p.organization and before.number = p.number - 1
+           left join lateral (
+               -- The opening balance stands for the postings before the first one that is left.
+               select balance from shard.posting
+               where organization = p.organization and number = p.number - 1
+               union all
+               select balance from shard.opening
+               where organization = p.organization and number = p.number - 1
+           ) before on true
            cross join lateral (values
                ('entries', '0', (p.credit::numeric + p.revenue + p.loss + p.funding)::text),
                ('chain',
-                   case when p.number <> 1 and before.number is null
+                   case when p.number <> 1 and before.balance is null
                        then 'posting ' || p.number - 1 || ' before it'
                        else 'balance ' || coalesce(before.balance, 0)::numeric + p.credit end,
-                   case when p.number <> 1 and before.number is null
+                   case when p.number <> 1 and before.balance is null
                        then 'none' else 'balance ' || p.balance end)
            ) wrong (identity, expected, found)
            where wrong.expected <> wrong.found

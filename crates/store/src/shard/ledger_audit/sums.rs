@@ -60,7 +60,10 @@ macro_rules! differences {
                    -- Tokens cannot be compared if outcomes of the month were dropped.
                    and (wrong.identity <> 'used' or not exists (
                        select from shard.closing k where k.organization = a.organization
-                           and k.day >= a.period and k.day < $3))
+                           and k.day >= a.period and k.day < $3
+                       union all
+                       select from shard.opening o where o.organization = a.organization
+                           and o.closed_day >= a.period))
            ), of_key as (
                select api_key, month, coalesce(k.organization, s.organization) as organization,
                    coalesce(k.held, 0) as held, coalesce(k.spent, 0) as spent,
@@ -89,13 +92,21 @@ macro_rules! differences {
                    select organization, charged from summed
                    union all
                    select organization, charged from shard.closing where day < $3
+                   union all
+                   select organization, charged from shard.opening
                ) parts group by 1
+           ), settled as (
+               -- The opening balance stands for postings that left before the pass read them.
+               select organization, case when o.number > coalesce(s.number, 0) then o.settled
+                   else s.settled end as settled
+               from (select organization, number, settled from shard.ledger_settled
+                     where pass = $1) s
+               full join shard.opening o using (organization)
            ), charges_faults as (
                select 'charges' as identity, organization,
                    coalesce(c.charged, 0)::text as expected, coalesce(s.settled, 0)::text as found
                from charged c
-               full join (select organization, settled from shard.ledger_settled where pass = $1) s
-                   using (organization)
+               full join settled s using (organization)
                where coalesce(c.charged, 0) <> coalesce(s.settled, 0)
            )
            select f.identity as "identity!", f.organization as "organization?",

@@ -11,7 +11,7 @@ use store::shard::history::ledger;
 use store::shard::{ledger_audit, partition, statement};
 
 use super::read;
-use crate::ledger_audit::ledger_fixture::{HoldKind, LedgerFixture};
+use crate::ledger_audit::ledger_fixture::{HoldKind, LedgerFixture, invariant_names};
 
 const MONTH: Duration = Duration::from_hours(31 * 24);
 const OPENING: &str =
@@ -74,6 +74,7 @@ async fn old_postings_leave_behind_an_opening_balance_and_the_ledger_stays_clean
     let pool = &books.shard().pool;
     assert_eq!(read(pool, NUMBERS).await, "1 2 3");
     assert_eq!(books.find_faults().await, no_faults());
+    assert_eq!(books.audit_everything().await, []);
     let now = books.database.clock.now();
     // A posting at a time: the numbers have no gap in between.
     close_before(&books, now - TimeDelta::days(1), 1).await;
@@ -87,6 +88,9 @@ async fn old_postings_leave_behind_an_opening_balance_and_the_ledger_stays_clean
     let months = "select month from shard.key_spending";
     assert_eq!(read(pool, months).await, "");
     assert_eq!(books.find_faults().await, no_faults());
+    // The sums of this pass were made before the postings left, those of the next one after.
+    assert_eq!(books.audit().await, []);
+    assert_eq!(books.audit_everything().await, []);
     // The next posting continues the numbers and the balance.
     let cargo = books.load(HoldKind::Enough).await;
     books.finish(&[cargo], true).await;
@@ -96,6 +100,13 @@ async fn old_postings_leave_behind_an_opening_balance_and_the_ledger_stays_clean
     assert_eq!(books.find_faults().await, no_faults());
     let counts = ledger_audit::check_all(books.shard()).await.unwrap().counts;
     assert_eq!(counts.postings, 2);
+    assert_eq!(books.audit().await, []);
+    assert_eq!(books.audit_everything().await, []);
+    books
+        .corrupt("update shard.opening set settled = settled + 1, balance = balance + 1")
+        .await;
+    let faults = invariant_names(&books.audit_everything().await);
+    assert_eq!(faults, "chain charges");
 }
 
 #[tokio::test]
