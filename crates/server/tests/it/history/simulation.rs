@@ -130,7 +130,7 @@ impl HistorySimulation {
     }
 
     /// A group of two, an idempotency key on every fifth load, a callback on every tenth, a failure
-    /// on every twentieth, and one callback that nobody answers.
+    /// on every twentieth, and one callback that is never answered.
     async fn load_portion(&self, portion: u64) {
         let (service, customer) = (&self.service, &self.customer);
         let name = format!("day-{}-{portion}", self.day);
