@@ -92,7 +92,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosRestoreOptions) -> Resul
 
 /// Jobs take long enough to be running when the database is restored.
 async fn set_pace(environment: &RestoreEnvironment) -> Result<()> {
-    let pace = json!({"validating_ms": 300, "running_ms": 8_000, "finalizing_ms": 300});
+    let pace = json!({"validating_ms": 300, "running_ms": 5_000, "finalizing_ms": 300});
     for account in ACCOUNTS {
         let path = account.admin_path("pace");
         let simulator = &environment.simulator;

@@ -30,7 +30,8 @@ pub const ACCOUNTS: [TrialAccount; 2] = [
 ];
 /// The server answers in realtime, and the free model's mock as soon as its batch is gathered.
 pub const MODELS: [&str; 4] = ["trial-openai", "trial-gemini", "trial-server", FREE_MODEL];
-const JOB_LIMITS: &str = "grace_seconds = 12, create_seconds = 12, linger_seconds = 2";
+/// New jobs are visible at once. After ten times the grace, a job without results is lost.
+const JOB_LIMITS: &str = "grace_seconds = 2, create_seconds = 12, linger_seconds = 2";
 const SETTINGS: [(&str, &str); 3] = [
     ("LEASE_SECONDS", "3"),
     ("BATCH_LINGER_MILLISECONDS", "500"),

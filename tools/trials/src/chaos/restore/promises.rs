@@ -9,6 +9,20 @@ use crate::chaos::restore::environment::{ACCOUNTS, RestoreEnvironment};
 use crate::chaos::restore::lost_cargo::RecoveryReport;
 use crate::harness::{FailureContext as _, Result, TrialVerdict};
 
+async fn list_deleted_jobs(environment: &RestoreEnvironment) -> Result<HashSet<String>> {
+    let mut deleted = HashSet::new();
+    for account in ACCOUNTS {
+        let path = account.admin_path("jobs");
+        let list = environment.simulator.call_admin("GET", &path, None).await?;
+        let list = list.as_array().context("the jobs are not a list")?;
+        let gone = list
+            .iter()
+            .filter(|job| job.get("is_deleted").and_then(Value::as_bool) == Some(true));
+        deleted.extend(gone.filter_map(|job| job.get("id")?.as_str().map(str::to_owned)));
+    }
+    Ok(deleted)
+}
+
 pub async fn count_submissions(environment: &RestoreEnvironment) -> Result<usize> {
     Ok(list_submissions(environment).await?.len())
 }
@@ -64,8 +78,12 @@ pub async fn judge_submissions(
         let earlier = same.len().saturating_sub(1);
         same.iter().take(earlier)
     });
-    let unknown = repeated.filter(|job| !report.jobs.contains(*job)).cloned();
-    let unknown: Vec<String> = unknown.collect();
+    let unreported = repeated.filter(|job| !report.jobs.contains(*job));
+    // Their results were collected before the restore, and no provider lists them any more.
+    let deleted = list_deleted_jobs(environment).await?;
+    let (gone, unknown): (Vec<String>, Vec<String>) =
+        unreported.cloned().partition(|job| deleted.contains(job));
+    verdict.record("submitted_again_after_deletion", gone.len());
     verdict.record("jobs", created).check_none(
         "no job is submitted twice unknowingly",
         "submitted_twice",
