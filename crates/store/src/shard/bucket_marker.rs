@@ -107,8 +107,9 @@ pub async fn hold_removal(
     Ok(held.rows_affected() == 1)
 }
 
-/// Records that a standby was promoted, and holds removal: its rows may lack the last objects. The
-/// next generation is higher than the marker that the dead primary wrote last. Returns whether this
+/// Records that a standby was promoted, and holds removal: its rows may lack the last objects.
+///
+/// The next generation is higher than the marker that the dead primary wrote last. Returns whether this
 /// call did it.
 pub async fn record_failover(
     shard: &Shard,
@@ -147,7 +148,9 @@ pub async fn record_found(shard: &Shard, found: Option<BucketMarker>) -> Result<
     Ok(())
 }
 
-/// An operator confirms that these rows are the valid ones. Removal continues, and the next marker
+/// An operator confirms that these rows are the valid ones.
+///
+/// Removal continues, and the next marker
 /// replaces the one that was found. Returns whether removal was on hold. A paused database has to be
 /// accepted before.
 pub async fn confirm_removal(shard: &Shard) -> Result<bool, Error> {

@@ -108,7 +108,9 @@ pub async fn pause(
     Ok(paused.is_some())
 }
 
-/// An operator accepts the rows as they are. The workers continue, and the next marker replaces
+/// An operator accepts the rows as they are.
+///
+/// The workers continue, and the next marker replaces
 /// the one that was found, so that another database with the same bucket pauses. Objects are not
 /// removed until that is confirmed too. Returns whether the shard was paused.
 pub async fn accept(shard: &Shard, now: Timestamp) -> Result<bool, Error> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::id::Id;
 use sqlx::types::Uuid;
 
 use crate::Error;
@@ -83,9 +84,9 @@ async fn insert(tx: &mut Transaction, fault: &LedgerFault) -> Result<(), Error> 
              where (f.invariant, f.organization, f.posting, f.cargo, f.expected, f.found)
                  is not distinct from ($1, $2, $3, $4, $5, $6))",
         fault.invariant.as_str(),
-        fault.organization.map(|id| id.uuid()),
+        fault.organization.map(Id::uuid),
         fault.posting,
-        fault.cargo.map(|id| id.uuid()),
+        fault.cargo.map(Id::uuid),
         fault.expected,
         fault.found
     )

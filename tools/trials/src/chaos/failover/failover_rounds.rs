@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::harness::load::load_log::LoadRecord;
 use crate::harness::{
     ChaosCallers, LoadLog, PatroniCluster, PollLimits, Result, TrialFailure, report_progress,
 };
@@ -11,7 +12,7 @@ use crate::options::{ChaosFailoverOptions, PrimaryFault};
 const WARM_UP: Duration = Duration::from_secs(4);
 /// Loads must be accepted by the new primary in this time, or the round fails.
 const ACCEPTED_LIMITS: PollLimits =
-    PollLimits::new(Duration::from_secs(60), Duration::from_millis(50));
+    PollLimits::new(Duration::from_mins(1), Duration::from_millis(50));
 /// How long the old primary stays away after the new one works.
 const AWAY_MILLISECONDS: std::ops::Range<u64> = 1_000..5_000;
 /// With asynchronous standbys, they lag for so long before the primary is killed.
@@ -33,7 +34,7 @@ impl FailoverRound {
     pub fn seconds_without_accepted(&self, loads: &LoadLog) -> f64 {
         let in_round = self.began_at..self.ended_at;
         let accepted = loads.select(|it| it.is_accepted() && in_round.contains(&it.ended_at()));
-        let mut times: Vec<Instant> = accepted.iter().map(|it| it.ended_at()).collect();
+        let mut times: Vec<Instant> = accepted.iter().map(LoadRecord::ended_at).collect();
         times.sort();
         longest_gap(self.began_at, &times, self.ended_at).as_secs_f64()
     }

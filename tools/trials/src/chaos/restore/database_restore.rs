@@ -12,7 +12,7 @@ use crate::harness::{FailureContext as _, PollLimits, Result, TrialFailure, repo
 /// A marker is written every five seconds, and a failover may lose one.
 const MARKERS_AFTER_MIDDLE: i64 = 2;
 const MARKER_LIMITS: PollLimits =
-    PollLimits::new(Duration::from_secs(60), Duration::from_millis(200));
+    PollLimits::new(Duration::from_mins(1), Duration::from_millis(200));
 const REPLAY_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(2), Duration::from_millis(100));
 

@@ -4,7 +4,7 @@ use crate::harness::{ChildProgram, FailureContext as _, Result};
 
 const PAGE: &str = include_str!("../../../../../docs/backup-and-restore.md");
 
-/// The block of commands whose first line is this comment, as a script that runs in TRIAL_FOLDER.
+/// The block of commands whose first line is this comment, as a script that runs in `TRIAL_FOLDER`.
 pub fn script(comment: &str) -> Result<ChildProgram> {
     let block = find_block(PAGE, comment).context(format!("the page has no block: {comment}"))?;
     let script = format!("set -euo pipefail\ncd \"$TRIAL_FOLDER\"\n{block}");

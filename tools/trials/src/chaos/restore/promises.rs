@@ -1,7 +1,7 @@
 //! What must hold although the database was restored: no file is deleted, no job is submitted
 //! twice unknowingly, and erasures are repeated.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::chaos::restore::environment::{ACCOUNTS, RestoreEnvironment};
 use crate::chaos::restore::lost_cargo::RecoveryReport;
 use crate::harness::{FailureContext as _, Result, TrialVerdict};
 
-async fn list_deleted_jobs(environment: &RestoreEnvironment) -> Result<HashSet<String>> {
-    let mut deleted = HashSet::new();
+async fn list_deleted_jobs(environment: &RestoreEnvironment) -> Result<BTreeSet<String>> {
+    let mut deleted = BTreeSet::new();
     for account in ACCOUNTS {
         let path = account.admin_path("jobs");
         let list = environment.simulator.call_admin("GET", &path, None).await?;
@@ -38,7 +38,7 @@ async fn list_submissions(environment: &RestoreEnvironment) -> Result<Vec<Value>
     Ok(submissions)
 }
 
-pub async fn list_file_keys(environment: &RestoreEnvironment) -> Result<HashSet<String>> {
+pub async fn list_file_keys(environment: &RestoreEnvironment) -> Result<BTreeSet<String>> {
     let keys = environment.objects.bucket.list_keys().await?;
     let is_file = |key: &String| key.contains("files/");
     Ok(keys.into_iter().filter(is_file).collect())
@@ -47,7 +47,7 @@ pub async fn list_file_keys(environment: &RestoreEnvironment) -> Result<HashSet<
 pub async fn judge_keys(
     verdict: &mut TrialVerdict,
     environment: &RestoreEnvironment,
-    keys: &HashSet<String>,
+    keys: &BTreeSet<String>,
     when: &str,
 ) -> Result<()> {
     let left = list_file_keys(environment).await?;
