@@ -119,7 +119,14 @@ pub enum Mover {
 }
 
 /// Tables that stay small, although rows come and go or are never deleted.
-const SMALL_TABLES: &[&str] = &["_migrations", "lane", "listener", "node", "throttle"];
+const SMALL_TABLES: &[&str] = &[
+    "_migrations",
+    "feed",
+    "lane",
+    "listener",
+    "node",
+    "throttle",
+];
 /// Tables of things of which there may be millions.
 const LARGE_ENTITIES: &[&str] = &["object"];
 
@@ -240,10 +247,16 @@ pub const TABLES: &[TableEntry] = &[
     // Its name, as an idempotency key, is searched for.
     TableEntry::shard("cargo_group", Id("id"), Swept)
         .with_text(
-            &["name", "metadata", "callback_url", "callback_host"],
+            &[
+                "name",
+                "metadata",
+                "callback_url",
+                "callback_host",
+                "callback_error",
+            ],
             Deleted,
         )
-        .encrypted_except(&["name", "callback_host"]),
+        .encrypted_except(&["name", "callback_host", "callback_error"]),
     TableEntry::shard("closing", Id("organization"), Ledger).erased(Kept),
     // The keys are destroyed. Their rows stay, so that the project never gets a key again.
     TableEntry::shard("data_key", Id("project"), Entity).erased(Emptied),

@@ -23,7 +23,7 @@ pub async fn finish_pass(shard: &Shard, now: Timestamp) -> Result<bool, store::E
     loop {
         match ledger_audit::continue_pass(shard, None, now).await? {
             Some(PassStep::Finished) => return Ok(true),
-            Some(PassStep::Resting(_)) => return Ok(false),
+            Some(PassStep::NotDue(_)) => return Ok(false),
             Some(PassStep::Read) | None => tokio::task::yield_now().await,
         }
     }

@@ -80,7 +80,7 @@ impl AuditStage {
         self.slice_due_at = now + AUDIT_INTERVAL;
         match ledger_audit::continue_pass(&self.shard, claim, now).await? {
             None => return Ok(StepResult::Idle),
-            Some(PassStep::Resting(until)) => {
+            Some(PassStep::NotDue(until)) => {
                 self.slice_due_at = until.min(now + AUDIT_INTERVAL);
                 return Ok(StepResult::Idle);
             }

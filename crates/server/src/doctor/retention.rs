@@ -52,7 +52,9 @@ fn describe(retention: Retention, values: &SettingValues) -> String {
         ),
         Retention::Queue => "deleted when their work is done".to_owned(),
         Retention::Expiry => "deleted when they expire".to_owned(),
-        Retention::Entity => "one row for each thing, deleted with it".to_owned(),
+        Retention::Entity => {
+            "one row for each organization, project, key or person, deleted with it".to_owned()
+        }
     }
 }
 
@@ -94,7 +96,9 @@ pub(super) fn check_oldest(
         let text = format!("a batch that ended on {} is not deleted", at.date_naive());
         return found.warning(CHECK, &text, fix);
     }
-    let posting_limit = limit(values.ledger_retention_days)
+    // Postings that settle kept cargo stay.
+    let posting_days = values.ledger_retention_days.max(values.retention_days);
+    let posting_limit = limit(posting_days)
         .date_naive()
         .checked_sub_days(Days::new(1));
     if let Some(at) = oldest
@@ -177,6 +181,25 @@ mod tests {
         ] {
             let mut found = DependencyFindings::new("shard main");
             check_oldest(&mut found, &settings(&[]).values, Ok(oldest), noon());
+            assert_eq!(found.list[0].found, expected);
+        }
+    }
+
+    #[test]
+    fn postings_of_kept_cargo_are_not_past_their_retention() {
+        let ago = |days| noon() - TimeDelta::days(days);
+        for (posting, expected) in [
+            (501, "nothing is past its retention"),
+            (510, "a posting of 2024-08-09 is not closed"),
+        ] {
+            let oldest = OldestRows {
+                day: Some(ago(501).date_naive()),
+                batch: Some(ago(501)),
+                posting: Some(ago(posting)),
+            };
+            let mut found = DependencyFindings::new("shard main");
+            let values = settings(&[("SVC_RETENTION_DAYS", "500")]).values;
+            check_oldest(&mut found, &values, Ok(oldest), noon());
             assert_eq!(found.list[0].found, expected);
         }
     }

@@ -47,6 +47,14 @@ const UNFILLED_TABLES: [&str; 8] = [
     "parcel_block",
     "provider_file",
 ];
+/// The audit keeps sums of what exists, and in this run it finds no fault.
+const TABLES_OF_THE_AUDIT: [&str; 5] = [
+    "ledger_fault",
+    "ledger_gap",
+    "ledger_pass",
+    "ledger_settled",
+    "ledger_sum",
+];
 /// Tables whose rows leave by the clock of the database server, which the test cannot move.
 const TABLES_BY_SERVER_CLOCK: [&str; 2] = ["feed", "node"];
 
@@ -84,7 +92,7 @@ async fn nothing_grows_with_history() {
     let cargo = optional_number("LONGSHORE_HISTORY_CARGO").unwrap_or(DEFAULT_CARGO_PER_DAY);
     let retention = retention(days);
     let full = first_full_month(retention);
-    let mut simulation = HistorySimulation::new(retention, cargo).await;
+    let mut simulation = Box::pin(HistorySimulation::new(retention, cargo)).await;
     let mut months: Vec<MonthReport> = Vec::new();
     for day in 1..=days {
         simulation.run_day().await;
@@ -112,7 +120,7 @@ async fn nothing_grows_with_history() {
 
 #[tokio::test]
 async fn everything_leaves_after_its_retention() {
-    let mut simulation = HistorySimulation::new(retention(DEFAULT_DAYS), 40).await;
+    let mut simulation = Box::pin(HistorySimulation::new(retention(DEFAULT_DAYS), 40)).await;
     for _ in 0..2 {
         simulation.run_day().await;
     }
@@ -141,6 +149,7 @@ fn leaving_tables() -> impl Iterator<Item = &'static str> {
         .filter(|it| it.schema == "shard" && it.retention != Retention::Entity)
         .map(|it| it.name)
         .filter(|name| !TABLES_BY_SERVER_CLOCK.contains(name))
+        .filter(|name| !TABLES_OF_THE_AUDIT.contains(name))
 }
 
 /// Tables that still have rows although their retention has passed.

@@ -22,7 +22,7 @@ impl ConcurrentIndex<'_> {
         if self.is_partitioned(session).await? {
             // A partition without the index that is dropped meanwhile would leave the index of the
             // table invalid.
-            session.take_turn(AdvisoryLock::Days).await?;
+            session.take_lock(AdvisoryLock::Days).await?;
             self.build_partitioned(session, report).await
         } else {
             self.build_plain(session).await

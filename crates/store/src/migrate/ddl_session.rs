@@ -17,7 +17,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Together about ten minutes.
 const MAX_LOCK_ATTEMPTS: u32 = 750;
 /// How often another `longshored migrate` is looked for.
-const TURN_INTERVAL: Duration = Duration::from_secs(1);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The server ends the statement of a process that was killed.
 const CLIENT_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -81,15 +81,15 @@ impl DdlSession {
 
     /// Takes an advisory lock until the connection closes. Asks again and again: a session that
     /// waits would be an old transaction to `create index concurrently`, which waits for those.
-    pub(super) async fn take_turn(&mut self, lock: AdvisoryLock) -> Result<(), Error> {
-        while !self.try_turn(lock).await? {
-            tokio::time::sleep(TURN_INTERVAL).await;
+    pub(super) async fn take_lock(&mut self, lock: AdvisoryLock) -> Result<(), Error> {
+        while !self.try_lock(lock).await? {
+            tokio::time::sleep(LOCK_POLL_INTERVAL).await;
         }
         Ok(())
     }
 
     /// Whether the advisory lock was free.
-    pub(super) async fn try_turn(&mut self, lock: AdvisoryLock) -> Result<bool, Error> {
+    pub(super) async fn try_lock(&mut self, lock: AdvisoryLock) -> Result<bool, Error> {
         let schema = self.schema.as_str();
         let taken = match lock {
             AdvisoryLock::OnlineSteps => {

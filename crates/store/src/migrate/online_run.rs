@@ -40,10 +40,10 @@ pub async fn run_steps(
         return Ok(());
     }
     let mut session = DdlSession::open(pool, schema).await?;
-    if !session.try_turn(AdvisoryLock::OnlineSteps).await? {
+    if !session.try_lock(AdvisoryLock::OnlineSteps).await? {
         let text = "another process runs the online steps; waiting for it";
         report(StepProgress { step: "", text });
-        session.take_turn(AdvisoryLock::OnlineSteps).await?;
+        session.take_lock(AdvisoryLock::OnlineSteps).await?;
     }
     for step in due() {
         run_step(pool, &mut session, step, report).await?;

@@ -7,6 +7,7 @@ use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
 use crate::Error;
+use crate::Pool;
 use crate::Shard;
 use crate::Transaction;
 use crate::WorkloadClass;
@@ -151,7 +152,7 @@ pub async fn drop_days(shard: &Shard, before: Timestamp) -> Result<Vec<NaiveDate
         if !is_closed(shard, day).await? {
             break;
         }
-        write_closing_balances(shard, day).await?;
+        write_closing_balances(&patient, day).await?;
         drop_day(shard, day).await?;
         drop_batch_shares(shard, day).await?;
         dropped.push(day);
@@ -184,14 +185,17 @@ pub(crate) async fn is_closed(shard: &Shard, day: NaiveDate) -> Result<bool, Err
         first,
         beyond
     )
-    .fetch_one(&shard.pool)
+    // A day without open cargo is read as a whole.
+    .fetch_one(&shard.background)
     .await?;
     Ok(!open)
 }
 
 /// Stores the sums of the day's settled holds, so that the ledger can be checked without its rows.
 /// Once its outcomes are detached this finds none, and the stored sums stay.
-async fn write_closing_balances(shard: &Shard, day: NaiveDate) -> Result<(), Error> {
+///
+/// It reads all rows of the day, so it needs an operator's patience.
+async fn write_closing_balances(patient: &Pool, day: NaiveDate) -> Result<(), Error> {
     let (first, beyond) = day_id_bounds(day);
     sqlx::query!(
         "insert into shard.closing (organization, day, settled, released, charged)
@@ -207,7 +211,7 @@ async fn write_closing_balances(shard: &Shard, day: NaiveDate) -> Result<(), Err
         first,
         beyond
     )
-    .execute(&shard.pool)
+    .execute(patient)
     .await?;
     Ok(())
 }

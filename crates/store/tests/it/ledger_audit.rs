@@ -174,7 +174,7 @@ async fn an_account_that_says_something_else_is_found() {
             "delete from shard.account",
             "account held reserved",
             "charges held",
-            "held",
+            "account held",
         ),
     ])
     .await;

@@ -58,7 +58,7 @@ impl HistorySimulation {
     async fn measure_pages(&self, shard: &Arc<Shard>, reads: &mut BTreeMap<String, i64>) {
         let (service, customer) = (&self.service, &self.customer);
         let owner = Browser::member(service, customer, Role::Owner).await;
-        let mut owner = owner.with_shards(service, vec![shard.clone(), service.south.clone()]);
+        let mut owner = owner.with_shards(service, vec![shard.clone()]);
         let balance = format!("/dashboard/organization/{}/balance", customer.organization);
         let mut paths = vec![("/balance", balance)];
         for page in PAGES {

@@ -38,6 +38,27 @@ pub(super) async fn find_balance_mismatches(
     faults_from_rows(rows)
 }
 
+/// Finds organizations with postings, of those that the pass has read, and without an account.
+pub(super) async fn find_missing(
+    tx: &mut Transaction,
+    pass: i64,
+) -> Result<Vec<LedgerFault>, Error> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select 'account' as "identity!", s.organization as "organization?",
+               null::bigint as posting, null::uuid as cargo,
+               'postings ' || s.number as expected, 'no account' as found
+           from shard.ledger_settled s
+           where s.pass = $1 and not exists (
+               select from shard.account a where a.organization = s.organization)
+           limit 100"#,
+        pass
+    )
+    .fetch_all(&mut **tx)
+    .await?;
+    faults_from_rows(rows)
+}
+
 /// Compares each account with its opening balance and all its postings. Also finds postings without
 /// an account.
 pub(super) async fn find_sum_mismatches(tx: &mut Transaction) -> Result<Vec<LedgerFault>, Error> {

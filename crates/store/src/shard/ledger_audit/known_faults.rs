@@ -18,6 +18,10 @@ use crate::shard::ledger_audit::snapshot;
 /// More are counted by the next pass.
 const MAX_KNOWN_FAULTS: usize = 1000;
 
+/// How many rows a check reads again at once: each has at most five faults, and a check returns at
+/// most a hundred.
+const MAX_ROWS_PER_CHECK: usize = 20;
+
 /// Reads the rows of all stored faults again, and stores those that are still wrong after `faults`,
 /// which accounts have now. Returns them all.
 pub(super) async fn renew(
@@ -31,19 +35,21 @@ pub(super) async fn renew(
             .await?;
     let cargo = known.iter().filter_map(|row| row.cargo);
     let cargo: BTreeSet<Uuid> = cargo.filter(|id| *id >= kept.first_id).collect();
-    let mut postings = PostingSlice::default();
-    let named: BTreeSet<(Uuid, i64)> = known
+    let cargo: Vec<Uuid> = cargo.into_iter().collect();
+    for cargo in cargo.chunks(MAX_ROWS_PER_CHECK) {
+        let cargo = CargoSlice::of(cargo.to_vec());
+        faults.extend(find_cargo_faults(tx, &cargo).await?);
+    }
+    let postings: BTreeSet<(Uuid, i64)> = known
         .iter()
         .filter_map(|row| row.organization.zip(row.posting))
         .collect();
-    for (organization, number) in named {
-        postings.push(organization, number);
-    }
-    if !cargo.is_empty() {
-        let cargo = CargoSlice::of(cargo.into_iter().collect());
-        faults.extend(find_cargo_faults(tx, &cargo).await?);
-    }
-    if postings.len() > 0 {
+    let postings: Vec<(Uuid, i64)> = postings.into_iter().collect();
+    for named in postings.chunks(MAX_ROWS_PER_CHECK) {
+        let mut postings = PostingSlice::default();
+        for (organization, number) in named {
+            postings.push(*organization, *number);
+        }
         faults.extend(posting_slice::find_faults(tx, &postings, kept).await?);
     }
     store(tx, faults).await

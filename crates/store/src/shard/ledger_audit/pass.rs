@@ -24,7 +24,7 @@ const MAX_NEW_POSTINGS: i64 = 200;
 pub(super) struct LedgerPass {
     pub(super) number: i64,
     pub(super) started_at: Timestamp,
-    /// Closing balances of earlier days count in place of their cargo.
+    /// Closing balances of earlier days are in its sums in place of their cargo.
     pub(super) first_day: NaiveDate,
     pub(super) position: Uuid,
     /// The last posting that was read. None: all were.
@@ -79,6 +79,7 @@ impl LedgerPass {
         )
         .execute(&mut **tx)
         .await?;
+        sums::add_dropped_days(tx, number, kept.first_day).await?;
         Ok(Self {
             number,
             started_at: now,

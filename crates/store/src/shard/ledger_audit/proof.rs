@@ -51,7 +51,7 @@ pub enum PassStep {
     /// It has read all rows: the next proof compares accounts with its sums.
     Finished,
     /// The next pass starts then.
-    Resting(Timestamp),
+    NotDue(Timestamp),
 }
 
 /// The age of the proofs of a shard.
@@ -65,8 +65,8 @@ pub struct LedgerProofState {
     pub faults: Vec<LedgerFault>,
 }
 
-/// Proves what changed since the last proof. None: it is another node's turn. Without a claim, it is
-/// ours.
+/// Proves what changed since the last proof. None: another node audits. Without a claim, this call
+/// always proves.
 pub async fn prove_changes(
     shard: &Shard,
     claim: Option<Claim>,
@@ -167,7 +167,7 @@ async fn take_completed(tx: &mut Transaction, kept: KeptDays) -> Result<bool, Er
     .await?;
     let is_complete = i64::try_from(groups.len()).is_ok_and(|len| len < MAX_COMPLETED_GROUPS);
     // Rows of older cargo may be gone. Then the holds stay in the sums, which shows that cargo ended
-    // unseen.
+    // without a row in shard.unaudited.
     let ended = groups.into_iter().flatten();
     let ended: Vec<Uuid> = ended.filter(|id| *id >= kept.first_id).collect();
     if !ended.is_empty() {
@@ -193,6 +193,7 @@ async fn prove_accounts(
         return Ok(ProofStep::Behind);
     }
     let mut faults = accounts::find_balance_mismatches(tx).await?;
+    faults.extend(accounts::find_missing(tx, current.number).await?);
     faults.extend(find_sum_faults(tx, &current).await?);
     current.record_proof(tx, now).await?;
     Ok(ProofStep::Done(LedgerProof {
@@ -254,7 +255,7 @@ async fn read_next(
         Some(pass) => match pass.finished_at {
             None => pass,
             Some(finished) if now < finished + PASS_INTERVAL => {
-                return Ok(PassStep::Resting(finished + PASS_INTERVAL));
+                return Ok(PassStep::NotDue(finished + PASS_INTERVAL));
             }
             Some(_) => LedgerPass::begin(tx, pass.number + 1, kept, now).await?,
         },

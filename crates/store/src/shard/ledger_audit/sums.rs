@@ -1,8 +1,8 @@
 //! The sums of a pass over cargo and outcomes, and the comparison of accounts with them.
 //!
-//! Cargo up to the position of the pass is in its sums. Newer cargo is summed when accounts are
-//! compared. A cargo that ends moves from the sums of open cargo to those of outcomes when the audit
-//! takes the row that its group of outcomes left.
+//! The charges of dropped days, and cargo up to the position of the pass, are in its sums. Newer
+//! cargo is summed when accounts are compared. A cargo that ends moves from the sums of open cargo to
+//! those of outcomes when the audit takes the row that its group of outcomes left.
 
 use chrono::NaiveDate;
 use sqlx::types::Uuid;
@@ -88,13 +88,7 @@ macro_rules! differences {
                            and d.day >= k.month and d.day < (k.month + interval '1 month')::date
                            and d.day < $3))
            ), charged as (
-               select organization, sum(charged) as charged from (
-                   select organization, charged from summed
-                   union all
-                   select organization, charged from shard.closing where day < $3
-                   union all
-                   select organization, charged from shard.opening
-               ) parts group by 1
+               select organization, sum(charged) as charged from summed group by 1
            ), settled as (
                -- The opening balance stands for postings that left before the pass read them.
                select organization, case when o.number > coalesce(s.number, 0) then o.settled
@@ -113,7 +107,7 @@ macro_rules! differences {
                null::bigint as posting, null::uuid as cargo, f.expected, f.found
            from (select * from account_faults union all select * from key_faults
                  union all select * from charges_faults) f
-           -- Sums of outcomes are incomplete where cargo ended unseen.
+           -- Sums of outcomes are incomplete where cargo ended without a row in shard.unaudited.
            where f.identity in ('held', 'reserved', 'key_held') or not exists (
                select from shard.ledger_gap g where g.pass = $1 and g.organization = f.organization)
            order by 1, 2, f.expected
@@ -125,6 +119,32 @@ macro_rules! differences {
         .fetch_all(&mut **$tx)
         .await
     };
+}
+
+/// Adds the charges of dropped days. A pass reads them once, when it begins: a closing balance that
+/// becomes part of the opening balance later changes nothing, and a minute's proof costs the same
+/// however many days were dropped.
+pub(super) async fn add_dropped_days(
+    tx: &mut Transaction,
+    pass: i64,
+    first_day: NaiveDate,
+) -> Result<(), Error> {
+    sqlx::query!(
+        "insert into shard.ledger_sum
+             (pass, organization, month, api_key, held, reserved, used, charged)
+         -- No cargo is of this month, so no other sum is added here.
+         select $1, organization, '0001-01-01'::date, '00000000-0000-0000-0000-000000000000'::uuid,
+             0, 0, 0, sum(charged)::bigint
+         from (select organization, charged from shard.closing where day < $2
+               union all
+               select organization, charged from shard.opening) parts
+         group by organization having sum(charged) <> 0",
+        pass,
+        first_day
+    )
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
 }
 
 /// Adds cargo that the pass has not read yet.
@@ -213,7 +233,8 @@ pub(super) async fn find_mismatches(
 }
 
 /// Reads all open cargo of these organizations again, up to the position of each pass. Returns the
-/// organizations for which a sum of `pass` was different: some of their cargo ended unseen.
+/// organizations for which a sum of `pass` was different: some of their
+/// cargo ended without a row in shard.unaudited.
 pub(super) async fn read_open_again(
     tx: &mut Transaction,
     pass: i64,

@@ -13,7 +13,7 @@ use store::shard::ledger_audit;
 use store::shard::partition;
 use store::shard::resend::{self, ResendResult};
 
-use crate::ledger_audit::ledger_fixture::{HoldKind, LedgerFixture};
+use crate::ledger_audit::ledger_fixture::{HoldKind, LedgerFixture, invariant_names};
 
 const DAY: Duration = Duration::from_hours(24);
 /// The closing balances of the first day.
@@ -86,6 +86,19 @@ async fn wrong_sums_of_a_dropped_day_are_found() {
         .await;
     let found = books.find_faults().await;
     assert_eq!(found, ("charges".to_owned(), "charges".to_owned()));
+}
+
+#[tokio::test]
+async fn the_sums_of_dropped_days_are_read_by_the_pass_and_not_every_minute() {
+    let books = two_days().await;
+    drop_before(&books, 1).await;
+    assert_eq!(books.audit().await, []);
+    books
+        .corrupt("update shard.closing set charged = charged + 1")
+        .await;
+    assert_eq!(books.audit().await, []);
+    let faults = books.audit_everything().await;
+    assert_eq!(invariant_names(&faults), "charges");
 }
 
 #[tokio::test]

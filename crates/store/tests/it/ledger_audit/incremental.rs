@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::time::Clock as _;
 use sqlx::{AssertSqlSafe, Executor as _};
-use store::shard::ledger_audit::{self, PASS_INTERVAL, PassStep, ProofStep};
+use store::shard::ledger_audit::{self, LedgerInvariant, PASS_INTERVAL, PassStep, ProofStep};
 use store::shard::partition;
 use test_support::ledger_proof;
 
@@ -53,6 +53,18 @@ async fn rows_that_did_not_change_are_left_to_the_pass() {
 }
 
 #[tokio::test]
+async fn a_missing_account_without_open_cargo_is_found() {
+    let mut books = LedgerFixture::open().await;
+    let cargo = books.load(HoldKind::Enough).await;
+    books.finish(&[cargo], true).await;
+    books.database.clock.advance(MINUTE);
+    assert_eq!(books.audit().await, []);
+    books.corrupt("delete from shard.account").await;
+    assert_eq!(invariant_names(&books.audit().await), "account");
+    assert_eq!(invariant_names(&books.audit_everything().await), "account");
+}
+
+#[tokio::test]
 async fn a_fault_of_a_row_stays_until_the_row_is_right() {
     let (books, cargo) = proven_history().await;
     let spoil = |change: &'static str| super::spoil(&books, change, &cargo);
@@ -71,6 +83,28 @@ async fn a_fault_of_a_row_stays_until_the_row_is_right() {
     spoil("update shard.outcome set charged = charged + 1 where cargo = C0").await;
     assert_eq!(invariant_names(&books.audit().await), "charges");
     assert_eq!(books.audit_everything().await, []);
+}
+
+#[tokio::test]
+async fn all_known_faults_stay_although_a_check_returns_a_hundred() {
+    let mut books = LedgerFixture::open().await;
+    for known in [0, 70] {
+        let mut cargo = Vec::new();
+        for _ in 0..70 {
+            cargo.push(books.load(HoldKind::Enough).await);
+        }
+        books.finish(&cargo, true).await;
+        books
+            .corrupt("update shard.outcome set charged = 29999 where charged = 30000")
+            .await;
+        for _ in 0..2 {
+            let faults = books.audit().await;
+            let charges = faults
+                .iter()
+                .filter(|it| it.invariant == LedgerInvariant::Charge);
+            assert_eq!(charges.count(), known + 70);
+        }
+    }
 }
 
 /// A process of the version before stores outcomes, and leaves no row for the audit.

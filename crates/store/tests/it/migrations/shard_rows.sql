@@ -103,3 +103,21 @@ insert into shard.dropin_batch (group_id, organization, project, api_key, facade
     values ('00000000-0000-0000-0008-00000000{set}', '00000000-0000-0000-0001-00000000{set}', '00000000-0000-0000-0002-00000000{set}',
         '00000000-0000-0000-0003-00000000{set}', 1, '00000000-0000-0000-0010-00000000{set}', '2026-01-05 12:00Z',
         '2026-01-06 12:00Z', 1, '\x01', false);
+
+-- since 15
+insert into shard.opening (organization, number, balance, settled, charged, closed_day)
+    values ('00000000-0000-0000-0001-00000000{set}', 1, 1, 1, 1, '2026-01-01');
+insert into shard.frozen_day (day) values (date '2026-01-01' + {number});
+insert into shard.history_floor (task, until) values ('usage', '2026-01-01') on conflict do nothing;
+
+-- since 16
+insert into shard.unaudited (cargo) values (array['00000000-0000-0000-0004-00000000{set}'::uuid]);
+insert into shard.ledger_pass (number, started_at, first_day, position)
+    values ({number}, '2026-01-05 12:00Z', '2026-01-01', '00000000-0000-0000-0004-00000000{set}');
+insert into shard.ledger_sum (pass, organization, month, api_key, held, reserved, used, charged)
+    values ({number}, '00000000-0000-0000-0001-00000000{set}', '2026-01-01', '00000000-0000-0000-0003-00000000{set}', 1, 1, 1, 1);
+insert into shard.ledger_settled (pass, organization, number, settled)
+    values ({number}, '00000000-0000-0000-0001-00000000{set}', 1, 1);
+insert into shard.ledger_gap (pass, organization) values ({number}, '00000000-0000-0000-0001-00000000{set}');
+insert into shard.ledger_fault (invariant, organization, expected, found)
+    values ('held', '00000000-0000-0000-0001-00000000{set}', '1', '2');
