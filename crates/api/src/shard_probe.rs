@@ -53,13 +53,22 @@ impl ShardProbe {
 
     pub(crate) async fn run(&self, shard: &Shard, writer: &LoadWriter, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            let result = self.query_shard(shard).await;
-            *self.last.lock() = result;
-            writer.set_paused(result == ShardReachability::Paused);
+            self.probe_once(shard, writer).await;
             tokio::select! {
                 () = tokio::time::sleep(PROBE_INTERVAL) => {}
                 () = stop.cancelled() => {}
             }
+        }
+    }
+
+    pub(crate) async fn probe_once(&self, shard: &Shard, writer: &LoadWriter) {
+        let result = self.query_shard(shard).await;
+        *self.last.lock() = result;
+        match result {
+            ShardReachability::Paused => writer.set_paused(true),
+            ShardReachability::Reachable { .. } => writer.set_paused(false),
+            // A paused database may come back as another one.
+            ShardReachability::Unknown | ShardReachability::Unreachable => {}
         }
     }
 
@@ -69,20 +78,22 @@ impl ShardProbe {
             Ok(Ok(server_time)) => {
                 shard.clock.synchronize(server_time);
                 let latency = started.elapsed();
-                if self.is_paused(shard).await {
-                    return ShardReachability::Paused;
+                match self.is_paused(shard).await {
+                    Some(true) => ShardReachability::Paused,
+                    Some(false) => ShardReachability::Reachable { latency },
+                    None => ShardReachability::Unreachable,
                 }
-                ShardReachability::Reachable { latency }
             }
             Ok(Err(_)) | Err(_) => ShardReachability::Unreachable,
         }
     }
 
-    async fn is_paused(&self, shard: &Shard) -> bool {
+    /// None: the shard has just gone away, or is slow.
+    async fn is_paused(&self, shard: &Shard) -> Option<bool> {
         let read = recovery::read_load_permission(shard);
         let permission = tokio::time::timeout(PROBE_TIMEOUT, read).await;
         let mut unverified_since = self.unverified_since.lock();
-        match permission {
+        Some(match permission {
             Ok(Ok(LoadPermission::Paused)) => true,
             Ok(Ok(LoadPermission::Unverified)) => {
                 let since = *unverified_since.get_or_insert_with(Instant::now);
@@ -92,8 +103,9 @@ impl ShardProbe {
                 *unverified_since = None;
                 false
             }
-            // A server that does not allow the query, or has just gone away: loads find out.
-            Ok(Err(_)) | Err(_) => false,
-        }
+            // The server does not show its timeline, and no operator has paused it.
+            Ok(Err(failure)) if !failure.is_unavailable() => false,
+            Ok(Err(_)) | Err(_) => return None,
+        })
     }
 }

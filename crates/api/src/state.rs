@@ -13,6 +13,7 @@ use domain::id::Berth;
 use domain::model::Catalogue;
 use domain::plan_limits::LimitsByPlan;
 use domain::time::Clock;
+use futures::future::join_all;
 use outbound::otlp::Tracer;
 use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
@@ -246,6 +247,16 @@ impl App {
                 }
             });
         }
+    }
+
+    /// Probes every shard once. Call before the first request: a database that was restored or
+    /// copied takes no loads.
+    pub async fn probe_shards(&self) {
+        let probes = self.shard_handles().map(|handle| {
+            let probe = &handle.probe;
+            probe.probe_once(&handle.shard, &handle.writer)
+        });
+        join_all(probes).await;
     }
 
     /// Reads the key feed to its end. The background task does the same every half second.

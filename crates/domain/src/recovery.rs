@@ -110,8 +110,8 @@ pub enum BatchKnowledge {
 /// Who submitted a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobOrigin {
-    /// It carries the identity of this shard, or an operator has said that nobody else uses the
-    /// account.
+    /// It carries the identity of this shard, or an operator has said that no other installation
+    /// uses the account.
     ThisShard,
     /// Its label does not say which installation submitted it.
     Unproven,

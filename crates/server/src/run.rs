@@ -102,10 +102,7 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let prober = (role != ProcessRole::Serve).then(|| work::prober(values));
     let clock = stores.clock.clone();
     let files = Arc::new(MonitoredFileBackends::open(values, clock, prober)?);
-    let redis = match role {
-        ProcessRole::Serve | ProcessRole::All => redis_client::open(values)?,
-        ProcessRole::Work => None,
-    };
+    let redis = open_redis(role, values)?;
     let spans = SpanExport::start(values)?;
     let stop_signal = signals::watch(reload_handler(&catalogue, &licence))?;
 
@@ -130,17 +127,19 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     let routes = metrics_routes(role, metrics_handle, &stop_signal, &files, &stores);
     let options = Options::default();
     let metrics_server = HttpServer::start("metrics", metrics_listener, routes, options);
-    let api = api_listener.map(|listener| {
-        warn_without_redis(redis.as_ref());
-        let inputs = ApiInputs {
-            catalogue: catalogue.watch(),
-            limits: licence.watch(),
-            files: files.file_service(values),
-            redis,
-            tracer: spans.tracer(),
-        };
-        ApiServer::start(listener, &stores, node, inputs, values)
-    });
+    let api = match api_listener {
+        Some(listener) => {
+            let inputs = ApiInputs {
+                catalogue: catalogue.watch(),
+                limits: licence.watch(),
+                files: files.file_service(values),
+                redis,
+                tracer: spans.tracer(),
+            };
+            Some(ApiServer::start(listener, &stores, node, inputs, values).await)
+        }
+        None => None,
+    };
     let workers = match role {
         ProcessRole::Work | ProcessRole::All => {
             let files = files.for_workers(values);
@@ -174,12 +173,21 @@ pub async fn run(settings: &Settings, role: ProcessRole) -> Result<(), RunFailur
     }
 }
 
-fn warn_without_redis(redis: Option<&RedisRateLimiter>) {
+/// Only the API counts requests.
+fn open_redis(
+    role: ProcessRole,
+    values: &SettingValues,
+) -> Result<Option<RedisRateLimiter>, RedisSetupFailure> {
+    if role == ProcessRole::Work {
+        return Ok(None);
+    }
+    let redis = redis_client::open(values)?;
     if redis.is_none() {
         tracing::warn!(
             "SVC_REDIS_URL is not set: each process enforces its own share of every rate limit"
         );
     }
+    Ok(redis)
 }
 
 /// A worker has no other listener, so its readiness is here too.

@@ -54,7 +54,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    pub fn start(
+    /// Takes no request before every shard was probed.
+    pub async fn start(
         listener: TcpListener,
         stores: &Stores,
         node: Uuid,
@@ -78,6 +79,7 @@ impl ApiServer {
             tracer: inputs.tracer,
         });
         let (background, stop_background) = (TaskTracker::new(), CancellationToken::new());
+        app.probe_shards().await;
         app.spawn(&background, &stop_background);
         api::spawn_unpackers(&app, &background, &stop_background);
         let api = api::router(app.clone());

@@ -134,6 +134,7 @@ impl BatchStage {
                 model: deps.catalogue.borrow().find(&lane.model).cloned(),
                 claim,
                 claimed_at: now,
+                lease: self.lease.clone(),
                 lease_lost: lease_lost.clone(),
                 probe: deps.accounts.begin_probe(&account_key(&lane)),
                 lane,

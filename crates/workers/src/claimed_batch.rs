@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::account_states::{AccountStates, BreakerProbe, account_key};
 use crate::callback_slots::CallbackSlots;
 use crate::failpoint;
+use crate::lease::Lease;
 use crate::providers::Providers;
 
 /// How long an account is paused that rejects its credential or is out of credit. After this it is
@@ -51,6 +52,7 @@ pub(crate) struct ClaimedBatch {
     pub(crate) model: Option<Model>,
     pub(crate) claim: Claim,
     pub(crate) claimed_at: Timestamp,
+    pub(crate) lease: Lease,
     /// Cancelled when the lease under which it was claimed is lost.
     pub(crate) lease_lost: CancellationToken,
     /// The probe of an open circuit breaker, held until the batch is done.
@@ -89,6 +91,7 @@ impl ClaimedBatch {
         &self,
         outside: impl Future<Output = T>,
     ) -> Result<T, store::Error> {
+        self.lease.check_deadline();
         while_held(&self.lease_lost, outside).await
     }
 

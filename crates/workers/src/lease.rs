@@ -3,6 +3,7 @@
 //! The heartbeat has a separate task and connection. Taking over the claims of dead nodes runs in
 //! another task, so that a slow takeover never costs a living node its lease.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,15 +70,23 @@ impl Lease {
         self.snapshot().claim
     }
 
-    /// The claim, and a token that is cancelled when peers may have declared this node dead. After
-    /// that, the node starts nothing that a dead node must not do (create a job, send a callback),
-    /// and aborts what is running.
-    pub(crate) fn claim_and_token(&self) -> (Claim, CancellationToken) {
+    /// The claim, and a token that is cancelled when peers may have declared this node dead.
+    ///
+    /// After that, the node starts nothing that a dead node must not do (create a job, send a
+    /// callback), and aborts what is running.
+    pub fn claim_and_token(&self) -> (Claim, CancellationToken) {
+        self.check_deadline();
+        let held = self.snapshot();
+        (held.claim, held.token)
+    }
+
+    /// Cancels the token if the deadline has passed. Called before each call to another machine: a
+    /// process that was frozen may continue its old work before the timer of the deadline fires.
+    pub(crate) fn check_deadline(&self) {
         let held = self.snapshot();
         if held.alive_until <= Instant::now() {
             held.token.cancel();
         }
-        (held.claim, held.token)
     }
 
     /// Starts the heartbeat and the takeover task.
@@ -91,19 +100,31 @@ impl Lease {
     /// Renews the lease until `stop` is cancelled.
     async fn run_heartbeat(&self, stop: CancellationToken) {
         let mut renewed_at = Instant::now();
-        while !stop.is_cancelled() {
+        loop {
+            let due = tokio::time::sleep_until(renewed_at + self.duration / RENEWALS_PER_LEASE);
             tokio::select! {
-                () = tokio::time::sleep_until(renewed_at + self.duration / RENEWALS_PER_LEASE) => {}
-                () = tokio::time::sleep_until(self.snapshot().alive_until), if !self.snapshot().token.is_cancelled() => {
-                    self.snapshot().token.cancel();
-                    tracing::warn!(shard = %self.shard.name, "the lease expired before it was renewed: running work is aborted");
-                    continue;
-                }
+                () = self.watch_deadline(due) => {}
                 () = stop.cancelled() => break,
             }
             renewed_at = Instant::now();
-            if let Err(failure) = self.renew().await {
+            if let Err(failure) = self.watch_deadline(self.renew()).await {
                 tracing::warn!(shard = %self.shard.name, failure = %failure, "the lease could not be renewed and will be tried again");
+            }
+        }
+    }
+
+    /// Waits for `future`, and meanwhile ends the claim at its deadline: a renewal that waits for an
+    /// answer keeps no node alive.
+    async fn watch_deadline<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            let held = self.snapshot();
+            tokio::select! {
+                output = &mut future => return output,
+                () = tokio::time::sleep_until(held.alive_until), if !held.token.is_cancelled() => {
+                    held.token.cancel();
+                    tracing::warn!(shard = %self.shard.name, "the lease expired before it was renewed: running work is aborted");
+                }
             }
         }
     }
@@ -115,27 +136,33 @@ impl Lease {
     pub async fn renew(&self) -> Result<(), store::Error> {
         let began = Instant::now();
         let (current, token) = self.claim_and_token();
-        let renewed = if token.is_cancelled() {
-            Err(store::Error::Fenced)
-        } else {
-            node::renew(&self.shard, current, self.duration.as_secs_f64()).await
-        };
-        let claim = match renewed {
-            Ok(()) => current,
-            Err(store::Error::Fenced) => {
-                token.cancel();
-                tracing::warn!(shard = %self.shard.name, "the lease was lost: this node joins again without its claims");
-                let (node, name) = (self.node, &self.name);
-                join_node(&self.shard, node, name, self.is_worker, self.duration).await?
+        if !token.is_cancelled() {
+            let renewed = node::renew(&self.shard, current, self.duration.as_secs_f64()).await;
+            // The deadline may have passed while the answer was awaited.
+            let is_expired = self.claim_and_token().1.is_cancelled();
+            match renewed {
+                Ok(()) if !is_expired => {
+                    self.state.write().alive_until = began + trusted_duration(self.duration);
+                    return Ok(());
+                }
+                Ok(()) | Err(store::Error::Fenced) => {}
+                Err(failure) => return Err(failure),
             }
-            Err(failure) => return Err(failure),
-        };
-        let mut held = self.state.write();
-        held.alive_until = began + trusted_duration(self.duration);
-        if held.claim != claim {
-            held.claim = claim;
-            held.token = CancellationToken::new();
         }
+        self.join_again(&token).await
+    }
+
+    async fn join_again(&self, token: &CancellationToken) -> Result<(), store::Error> {
+        token.cancel();
+        tracing::warn!(shard = %self.shard.name, "the lease was lost: this node joins again without its claims");
+        let began = Instant::now();
+        let (node, name) = (self.node, &self.name);
+        let claim = join_node(&self.shard, node, name, self.is_worker, self.duration).await?;
+        *self.state.write() = LeaseState {
+            claim,
+            alive_until: began + trusted_duration(self.duration),
+            token: CancellationToken::new(),
+        };
         Ok(())
     }
 

@@ -83,6 +83,8 @@ mod packing_limits;
 
 mod providers;
 
+mod recovery_gate;
+
 mod removal_guard;
 
 mod spans;

@@ -13,16 +13,17 @@ use domain::bucket_marker::{BucketMarker, DatabaseOrigin};
 use domain::recovery::{BucketReading, DatabaseHistory, RowsReading, judge_history};
 use domain::time::Timestamp;
 use outbound::health::DependencyHealth;
-use parking_lot::Mutex;
 use store::Shard;
 use store::shard::bucket_marker::{self, BucketMarkerState};
-use store::shard::ledger_audit;
-use store::shard::node::Claim;
+use store::shard::ledger_audit::{self, ProofStep};
 use store::shard::recovery::{self, RecoveryPause};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::file_stage_deps::FileStageDeps;
 use crate::lease::Lease;
 use crate::providers::Providers;
+use crate::recovery_gate::RecoveryGate;
 use crate::stage::{Stage, StepResult};
 
 pub mod unknown_jobs;
@@ -36,40 +37,12 @@ const PAUSE_CHECK_INTERVAL: TimeDelta = TimeDelta::seconds(1);
 /// How long after the start the first comparison waits until the health of the object store is
 /// known.
 const HEALTH_TIMEOUT: TimeDelta = TimeDelta::seconds(10);
-/// How long the stages wait after a failover for the search for unknown jobs.
+/// How long reading or writing the marker in the bucket may take: meanwhile the stages may wait.
+const BUCKET_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the stages wait after a failover until every account has listed its jobs.
 const JOB_SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How far back the ledger is checked after a failover.
-const LEDGER_CHECK_WINDOW: TimeDelta = TimeDelta::hours(1);
-
-/// Open while the rows are proven to be the ones that this process may work on.
-#[derive(Debug, Clone)]
-pub(crate) struct RecoveryGate {
-    lease: Lease,
-    /// The claim under which the rows were compared. After a restore the lease is lost, so the
-    /// gate closes before anything can be claimed.
-    verified: Arc<Mutex<Option<Claim>>>,
-}
-
-impl RecoveryGate {
-    pub(crate) fn new(lease: Lease) -> Self {
-        Self {
-            lease,
-            verified: Arc::default(),
-        }
-    }
-
-    pub(crate) fn is_open(&self) -> bool {
-        *self.verified.lock() == Some(self.lease.claim())
-    }
-
-    fn open(&self, claim: Claim) {
-        *self.verified.lock() = Some(claim);
-    }
-
-    fn close(&self) {
-        *self.verified.lock() = None;
-    }
-}
+/// How many transactions of the audit a failover waits for. The stage audit does the rest.
+const MAX_PROOF_STEPS: usize = 10;
 
 /// What a comparison says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +72,11 @@ pub struct RecoveryStage {
     started_at: Option<Timestamp>,
     check_at: Timestamp,
     compare_at: Timestamp,
-    /// The claim of the last comparison.
-    compared: Option<Claim>,
+    /// The token of the lease under which rows and bucket were compared last. None: they were not,
+    /// or what followed failed.
+    compared: Option<CancellationToken>,
+    /// The time of the last step. A clock that was set back makes everything due.
+    stepped_at: Timestamp,
     was_paused: bool,
     /// The newest generation that this process has read from the rows.
     newest_generation: i64,
@@ -127,6 +103,7 @@ impl RecoveryStage {
             check_at: Timestamp::UNIX_EPOCH,
             compare_at: Timestamp::UNIX_EPOCH,
             compared: None,
+            stepped_at: Timestamp::UNIX_EPOCH,
             was_paused: false,
             newest_generation: 0,
         }
@@ -142,8 +119,15 @@ impl RecoveryStage {
     }
 
     async fn check(&mut self, now: Timestamp) -> Result<(), store::Error> {
-        let claim = self.lease.claim();
-        let verdict = if self.compared == Some(claim) && now < self.compare_at {
+        let (_, held) = self.lease.claim_and_token();
+        if held.is_cancelled() {
+            // The gate is closed. This node joins again within seconds.
+            return Ok(());
+        }
+        let is_compared = self.is_compared();
+        // After a failure below, the next check compares again.
+        self.compared = None;
+        let verdict = if is_compared && now < self.compare_at {
             match recovery::find_pause(&self.shard).await? {
                 Some(pause) => RecoveryVerdict::Paused(pause),
                 None if self.was_paused => self.compare(now).await?,
@@ -152,14 +136,13 @@ impl RecoveryStage {
         } else {
             self.compare(now).await?
         };
-        self.compared = Some(claim);
         self.report(&verdict);
         match verdict {
-            RecoveryVerdict::Clear => self.gate.open(claim),
-            RecoveryVerdict::Paused(_) => self.gate.close(),
-            RecoveryVerdict::Undecided | RecoveryVerdict::Starting => {
+            RecoveryVerdict::Clear => self.gate.open(held.clone()),
+            RecoveryVerdict::Paused(_) | RecoveryVerdict::Undecided => self.gate.close(),
+            RecoveryVerdict::Starting => {
                 self.gate.close();
-                self.compare_at = now;
+                return Ok(());
             }
             RecoveryVerdict::Failover {
                 before,
@@ -171,14 +154,21 @@ impl RecoveryStage {
                 let noticed =
                     bucket_marker::record_failover(&self.shard, &before, &current, found, now)
                         .await?;
-                self.gate.open(claim);
+                self.gate.open(held.clone());
                 self.compare_at = now;
                 if noticed {
                     self.handle_failover(&before, &current, now).await?;
                 }
             }
         }
+        self.compared = Some(held);
         Ok(())
+    }
+
+    fn is_compared(&self) -> bool {
+        self.compared
+            .as_ref()
+            .is_some_and(|held| !held.is_cancelled())
     }
 
     /// Compares rows and bucket, and writes the next marker.
@@ -187,6 +177,7 @@ impl RecoveryStage {
         let Some(bucket) = self.read_bucket(now).await else {
             return Ok(RecoveryVerdict::Starting);
         };
+        let pause = recovery::find_pause(&self.shard).await?;
         let state = match bucket_marker::read_state(&self.shard).await {
             Ok(state) => state,
             Err(failure) if failure.is_unavailable() => return Err(failure),
@@ -194,11 +185,11 @@ impl RecoveryStage {
             Err(failure) => {
                 tracing::warn!(shard = %self.shard.name, failure = failure.diagnosis(), "it cannot be checked whether the database was restored: allow its user to call pg_control_system(), pg_walfile_name() and pg_current_wal_lsn()");
                 self.compare_at = now + TimeDelta::minutes(1);
-                return Ok(RecoveryVerdict::Clear);
+                return Ok(pause.map_or(RecoveryVerdict::Clear, RecoveryVerdict::Paused));
             }
         };
         self.compare_at = now + MARKER_INTERVAL;
-        if let Some(pause) = recovery::find_pause(&self.shard).await? {
+        if let Some(pause) = pause {
             bucket_marker::record_found(&self.shard, bucket.marker()).await?;
             self.newest_generation = state.marker.generation;
             return Ok(RecoveryVerdict::Paused(pause));
@@ -235,18 +226,29 @@ impl RecoveryStage {
         bucket: BucketReading,
         now: Timestamp,
     ) -> Result<RecoveryVerdict, store::Error> {
-        let before = now - MARKER_INTERVAL;
-        let next =
-            bucket_marker::begin_generation(&self.shard, &state.current, before, now).await?;
-        self.newest_generation = next.map_or(state.marker.generation, |next| next.generation);
+        self.newest_generation = state.marker.generation;
         let writable = match bucket {
             BucketReading::Empty | BucketReading::Found(_) => self.files.as_ref(),
+            // Rows that went on alone would pass the bucket, and hide that they are older.
+            BucketReading::Unreadable if state.origin.is_some() => {
+                return Ok(RecoveryVerdict::Clear);
+            }
             BucketReading::NotConfigured | BucketReading::Unreadable => None,
         };
-        if let (Some(files), Some(marker)) = (writable, next)
-            && let Err(failure) = files.objects.write_marker(&self.shard.name, marker).await
-        {
-            tracing::warn!(shard = %self.shard.name, failure = %failure, "the bucket's marker could not be written and will be tried again");
+        let before = now - MARKER_INTERVAL;
+        let next = bucket_marker::begin_generation(&self.shard, state, before, now).await?;
+        let Some(marker) = next else {
+            return Ok(RecoveryVerdict::Clear);
+        };
+        self.newest_generation = marker.generation;
+        if let Some(files) = writable {
+            let writing = files.objects.write_marker(&self.shard.name, marker);
+            let failure = match timeout(BUCKET_TIMEOUT, writing).await {
+                Ok(Ok(())) => return Ok(RecoveryVerdict::Clear),
+                Ok(Err(failure)) => failure.to_string(),
+                Err(late) => late.to_string(),
+            };
+            tracing::warn!(shard = %self.shard.name, failure, "the bucket's marker could not be written and will be tried again");
         }
         Ok(RecoveryVerdict::Clear)
     }
@@ -265,31 +267,34 @@ impl RecoveryStage {
         if !health.is_healthy() {
             return Some(BucketReading::Unreadable);
         }
-        Some(match files.objects.read_marker(&self.shard.name).await {
-            Ok(Some(marker)) => BucketReading::Found(marker),
-            Ok(None) => BucketReading::Empty,
-            Err(failure) => {
-                tracing::warn!(shard = %self.shard.name, failure = %failure, "the bucket's marker could not be read and will be tried again");
-                BucketReading::Unreadable
-            }
-        })
+        let reading = files.objects.read_marker(&self.shard.name);
+        let failure = match timeout(BUCKET_TIMEOUT, reading).await {
+            Ok(Ok(Some(marker))) => return Some(BucketReading::Found(marker)),
+            Ok(Ok(None)) => return Some(BucketReading::Empty),
+            Ok(Err(failure)) => failure.to_string(),
+            Err(late) => late.to_string(),
+        };
+        tracing::warn!(shard = %self.shard.name, failure, "the bucket's marker could not be read and will be tried again");
+        Some(BucketReading::Unreadable)
     }
 
     fn report(&mut self, verdict: &RecoveryVerdict) {
         let shard = self.shard.name.to_string();
-        let is_paused = match verdict {
+        let reason = match verdict {
             RecoveryVerdict::Clear
             | RecoveryVerdict::Failover { .. }
-            | RecoveryVerdict::Starting => false,
-            RecoveryVerdict::Paused(_) | RecoveryVerdict::Undecided => true,
+            | RecoveryVerdict::Starting => None,
+            RecoveryVerdict::Paused(pause) => Some(pause.reason.as_str()),
+            RecoveryVerdict::Undecided => {
+                Some("the timeline changed, and the bucket cannot be read")
+            }
         };
+        let is_paused = reason.is_some();
         metrics::gauge!("longshore_recovery_pause", "shard" => shard.clone())
             .set(u8::from(is_paused));
-        if is_paused && !self.was_paused {
-            let reason = match verdict {
-                RecoveryVerdict::Paused(pause) => pause.reason.as_str(),
-                _ => "the timeline changed, and the bucket cannot be read",
-            };
+        if let Some(reason) = reason
+            && !self.was_paused
+        {
             tracing::error!(
                 shard,
                 reason,
@@ -304,19 +309,17 @@ impl RecoveryStage {
     /// Batches that a provider already has are adopted before any stage sends them again. Jobs
     /// without rows are only reported: an operator cancels them.
     async fn search_unknown_jobs(&self, since: Timestamp) -> Result<(), store::Error> {
-        let scope = JobSearchScope::since(since);
-        let search = unknown_jobs::find(&self.shard, &self.providers, &scope);
-        let Ok(found) = tokio::time::timeout(JOB_SEARCH_TIMEOUT, search).await else {
-            tracing::error!(shard = %self.shard.name, "the search for unknown provider jobs took too long: run longshored admin recovery jobs --dry-run");
-            return Ok(());
-        };
-        let found = found?;
+        let scope = JobSearchScope::since(since).with_account_timeout(JOB_SEARCH_TIMEOUT);
+        let found = unknown_jobs::find(&self.shard, &self.providers, &scope).await?;
         let adopted = unknown_jobs::adopt(&self.shard, &found).await?;
         let unknown = found.count_unknown();
         metrics::counter!("longshore_unknown_provider_jobs_total", "shard" => self.shard.name.to_string())
             .increment(unknown);
-        if adopted > 0 || unknown > 0 || !found.failures.is_empty() {
-            tracing::error!(shard = %self.shard.name, adopted, unknown, failures = found.failures.len(), "after a failover, providers had jobs that the rows do not know: run longshored admin recovery jobs --dry-run");
+        for (provider, failure) in &found.failures {
+            tracing::error!(shard = %self.shard.name, provider, failure, "after a failover, the jobs of an account could not be listed: run longshored admin recovery jobs --dry-run");
+        }
+        if adopted > 0 || unknown > 0 {
+            tracing::error!(shard = %self.shard.name, adopted, unknown, "after a failover, providers had jobs that the rows do not know: run longshored admin recovery jobs --dry-run");
         }
         Ok(())
     }
@@ -330,15 +333,30 @@ impl RecoveryStage {
         let shard = self.shard.name.to_string();
         metrics::counter!("longshore_database_failovers_total", "shard" => shard.clone())
             .increment(1);
-        let faults = ledger_audit::check_recent(&self.shard, now - LEDGER_CHECK_WINDOW).await?;
+        // A failed check must not hide the failover: no later comparison notices it.
+        let checked = self.count_ledger_faults(now).await;
         tracing::error!(
             shard,
             before = before.timeline(),
             current = current.timeline(),
-            ledger_faults = faults.len(),
+            ledger_faults = checked.as_ref().ok().copied(),
             "the database's timeline changed: a standby was promoted. Work continues; the removal of files is held until: longshored admin files confirm"
         );
-        Ok(())
+        checked.map(drop)
+    }
+
+    /// Proves what changed in the ledger since the last proof. While another audit runs, its last
+    /// faults count.
+    async fn count_ledger_faults(&self, now: Timestamp) -> Result<usize, store::Error> {
+        for _ in 0..MAX_PROOF_STEPS {
+            match ledger_audit::prove_changes(&self.shard, None, now).await? {
+                Some(ProofStep::Done(proof)) => return Ok(proof.faults.len()),
+                Some(ProofStep::Behind) => {}
+                None => break,
+            }
+        }
+        let state = ledger_audit::read_proof_state(&self.shard).await?;
+        Ok(state.faults.len())
     }
 }
 
@@ -349,12 +367,17 @@ impl Stage for RecoveryStage {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
-        if now >= self.check_at || self.compared != Some(self.lease.claim()) {
+        if now < self.stepped_at {
+            (self.check_at, self.compare_at) = (now, now);
+        }
+        self.stepped_at = now;
+        if now >= self.check_at || !self.is_compared() {
             self.check(now).await?;
             // Until the first comparison, the stages wait.
-            self.check_at = match self.compare_at <= now {
-                true => now,
-                false => now + PAUSE_CHECK_INTERVAL,
+            self.check_at = if self.compare_at <= now {
+                now
+            } else {
+                now + PAUSE_CHECK_INTERVAL
             };
         }
         Ok(StepResult::Idle)

@@ -66,8 +66,7 @@ impl RemovalGuard {
         let found = objects.read_marker(&self.shard.name).await?;
         let state = self.check_marker(found, now).await?;
         let before = now - MARKER_INTERVAL;
-        let next =
-            bucket_marker::begin_generation(&self.shard, &state.current, before, now).await?;
+        let next = bucket_marker::begin_generation(&self.shard, &state, before, now).await?;
         if let Some(marker) = next {
             objects.write_marker(&self.shard.name, marker).await?;
         }

@@ -8,7 +8,7 @@ use store::Shard;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::recovery::RecoveryGate;
+use crate::recovery_gate::RecoveryGate;
 
 /// How long a stage waits after a step that found nothing.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
@@ -89,7 +89,7 @@ impl Drop for WakeOnDrop {
 pub(crate) async fn run(
     stage: &mut impl Stage,
     shard: &Shard,
-    bell: Wakeup,
+    wakeup: Wakeup,
     gate: Option<&RecoveryGate>,
     stop: CancellationToken,
 ) {
@@ -126,7 +126,7 @@ pub(crate) async fn run(
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = bell.wait() => {}
+            () = wakeup.wait() => {}
             () = stop.cancelled() => {}
         }
     }

@@ -31,7 +31,8 @@ use crate::lease::Lease;
 use crate::packing_limits::PackingLimits;
 use crate::patrol::PatrolStage;
 use crate::providers::Providers;
-use crate::recovery::{RecoveryGate, RecoveryStage};
+use crate::recovery::RecoveryStage;
+use crate::recovery_gate::RecoveryGate;
 use crate::resend::ResendStage;
 use crate::scan::ScanStage;
 use crate::stage::{self, Wakeup};
@@ -128,24 +129,21 @@ impl WorkerSet {
         } = parts;
         let (node, name) = (options.node, options.name);
         let lease = Lease::join(shard.clone(), node, name, true, options.lease_duration).await?;
-        let bells = Wakeups::default();
-        let callback_slots = CallbackSlots::new(options.callback_limits, bells.finished.clone());
+        let wakeups = Wakeups::default();
+        let callback_slots = CallbackSlots::new(options.callback_limits, wakeups.finished.clone());
         let deliver = DeliverDeps {
             callbacks,
             listener_timeout: options.listener_timeout,
             retry_schedule: options.retry_schedule,
             slots: callback_slots.clone(),
-            wakeup: bells.finished.clone(),
+            wakeup: wakeups.finished.clone(),
             signing_roots: options.signing_roots,
             tracer: tracer.clone(),
         };
         let sweep_jobs = JobSweepStage::new(shard.clone(), providers.clone());
-        let recovery = RecoveryStage::new(
-            shard.clone(),
-            lease.clone(),
-            files.clone(),
-            providers.clone(),
-        );
+        let sweep_history = HistorySweepStage::new(shard.clone(), lease.clone(), options.retention);
+        let (rows, held) = (shard.clone(), lease.clone());
+        let recovery = RecoveryStage::new(rows, held, files.clone(), providers.clone());
         let drain = options.drain_timeout / BATCH_DRAIN_DIVISOR;
         let deps = Arc::new(BatchDeps {
             shard: shard.clone(),
@@ -165,13 +163,17 @@ impl WorkerSet {
             wakeup: wakeup.clone(),
             drain_timeout: drain,
         };
-        let submitted = [bells.submitted.clone(), bells.streamed.clone()];
-        let (packing, gathered) = (options.packing, bells.gathered.clone());
+        let submitted = [wakeups.submitted.clone(), wakeups.streamed.clone()];
+        let (packing, gathered) = (options.packing, wakeups.gathered.clone());
+        let scanned = wakeups.scanned.clone();
         Ok(Self {
             gather: GatherStage::new(&deps, lease.clone(), packing, account_slots, gathered),
-            dispatch: BatchStage::new(DispatchWorker::new(submitted), batch_stage(&bells.gathered)),
-            collect: BatchStage::new(CollectWorker::default(), batch_stage(&bells.submitted)),
-            stream: BatchStage::new(StreamWorker::default(), batch_stage(&bells.streamed)),
+            dispatch: BatchStage::new(
+                DispatchWorker::new(submitted),
+                batch_stage(&wakeups.gathered),
+            ),
+            collect: BatchStage::new(CollectWorker::default(), batch_stage(&wakeups.submitted)),
+            stream: BatchStage::new(StreamWorker::default(), batch_stage(&wakeups.streamed)),
             sweep: SweepStage::new(
                 shard.clone(),
                 lease.clone(),
@@ -180,22 +182,17 @@ impl WorkerSet {
                 tracer,
             ),
             deliver: DeliverStage::new(shard.clone(), lease.clone(), deliver),
-            resend: ResendStage::new(shard.clone(), bells.finished.clone()),
-            scan: ScanStage::new(
-                shard.clone(),
-                lease.clone(),
-                files.clone(),
-                bells.scanned.clone(),
-            ),
+            resend: ResendStage::new(shard.clone(), wakeups.finished.clone()),
+            scan: ScanStage::new(shard.clone(), lease.clone(), files.clone(), scanned),
             sweep_files: FileSweepStage::new(shard.clone(), files.clone()),
             sweep_jobs,
-            sweep_history: HistorySweepStage::new(shard.clone(), lease.clone(), options.retention),
+            sweep_history,
             patrol: PatrolStage::new(shard.clone(), files),
             audit: AuditStage::new(shard.clone(), lease.clone()),
             recovery,
             shard,
             lease,
-            wakeups: bells,
+            wakeups,
             drain_timeout: options.drain_timeout.saturating_sub(drain),
         })
     }
@@ -242,7 +239,7 @@ impl WorkerSet {
             recovery,
             shard,
             lease,
-            wakeups: bells,
+            wakeups,
             drain_timeout: drain,
         } = self;
         let (leaving, delivered) = (CancellationToken::new(), CancellationToken::new());
@@ -257,28 +254,28 @@ impl WorkerSet {
         };
         let open = Some(&gate);
         stages.spawn(gather, Wakeup::default(), open);
-        stages.spawn(dispatch, bells.gathered, open);
-        stages.spawn(collect, bells.submitted, open);
+        stages.spawn(dispatch, wakeups.gathered, open);
+        stages.spawn(collect, wakeups.submitted, open);
         // At shutdown, the next worker repeats the requests that are in flight.
-        stages.spawn_abortable(stream, bells.streamed, open);
+        stages.spawn_abortable(stream, wakeups.streamed, open);
         stages.spawn(sweep, Wakeup::default(), open);
         // At shutdown, another node or the next run finishes what these stages leave undone.
         stages.spawn_abortable(resend, Wakeup::default(), open);
-        stages.spawn_abortable(scan, bells.scanned, open);
+        stages.spawn_abortable(scan, wakeups.scanned, open);
         stages.spawn_abortable(sweep_files, Wakeup::default(), open);
         stages.spawn_abortable(sweep_jobs, Wakeup::default(), open);
         stages.spawn_abortable(sweep_history, Wakeup::default(), open);
         stages.spawn_abortable(patrol, Wakeup::default(), open);
-        // These change no cargo and call nobody, so they also run while the shard is paused.
+        // These change no cargo and send nothing, so they also run while the shard is paused.
         stages.spawn_abortable(audit, Wakeup::default(), None);
         stages.spawn_abortable(recovery, Wakeup::default(), None);
         let delivering = tokio::spawn({
-            let (shard, bell) = (shard.clone(), bells.finished);
+            let (shard, wakeup) = (shard.clone(), wakeups.finished);
             let (delivered, stop) = (delivered.clone(), stop.clone());
             async move {
                 // A panic drops the guard too: the other stages must not run without deliver.
                 let _stop = stop.drop_guard();
-                stage::run(&mut deliver, &shard, bell, Some(&gate), delivered).await;
+                stage::run(&mut deliver, &shard, wakeup, Some(&gate), delivered).await;
                 deliver
             }
         });
@@ -317,12 +314,12 @@ impl StageSet {
     fn spawn(
         &mut self,
         mut stage: impl stage::Stage + 'static,
-        bell: Wakeup,
+        wakeup: Wakeup,
         gate: Option<&RecoveryGate>,
     ) {
         let (shard, stop, gate) = (self.shard.clone(), self.stop.clone(), gate.cloned());
         self.tasks.spawn(async move {
-            stage::run(&mut stage, &shard, bell, gate.as_ref(), stop).await;
+            stage::run(&mut stage, &shard, wakeup, gate.as_ref(), stop).await;
         });
     }
 
@@ -330,13 +327,13 @@ impl StageSet {
     fn spawn_abortable(
         &mut self,
         mut stage: impl stage::Stage + 'static,
-        bell: Wakeup,
+        wakeup: Wakeup,
         gate: Option<&RecoveryGate>,
     ) {
         let (shard, stop, gate) = (self.shard.clone(), self.stop.clone(), gate.cloned());
         self.tasks.spawn(async move {
             tokio::select! {
-                () = stage::run(&mut stage, &shard, bell, gate.as_ref(), stop.clone()) => {}
+                () = stage::run(&mut stage, &shard, wakeup, gate.as_ref(), stop.clone()) => {}
                 () = stop.cancelled() => {}
             }
         });

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use domain::file::MediaType;
+use outbound::health::DependencyHealth;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use store::Shard;
 use store::shard::{bucket_marker, recovery};
@@ -222,6 +224,117 @@ async fn a_failover_holds_removal_and_pauses_nothing() {
     assert!(check_recovery(&mut fresh, &fixture).await);
     assert!(check_recovery(&mut fresh, &fixture).await);
     assert_eq!(find_pause_reason(&fixture.shard).await, None);
+}
+
+/// Otherwise batches that a provider has would be sent again before they are adopted.
+#[tokio::test]
+async fn the_stages_wait_until_a_failover_is_recorded() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    assert!(check_recovery(&mut workers, &fixture).await);
+    execute(
+        &fixture.shard,
+        "update shard.bucket_marker set origin = regexp_replace(origin, '/[^/]+/', '/00000000/');
+         alter table shard.bucket_marker add constraint not_held check (held_at is null)",
+    )
+    .await;
+    let mut fresh = fixture.join_another_worker_set(|files| files).await;
+    for _ in 0..3 {
+        fixture.clock.advance(Duration::from_secs(1));
+        assert!(fresh.recovery.step(fixture.now()).await.is_err());
+        assert!(!fresh.recovery.is_open());
+    }
+    execute(
+        &fixture.shard,
+        "alter table shard.bucket_marker drop constraint not_held",
+    )
+    .await;
+    assert!(check_recovery(&mut fresh, &fixture).await);
+}
+
+/// A restored database may not know this node, and gives it the claim that it had before.
+#[tokio::test]
+async fn the_stages_wait_for_a_comparison_under_each_new_lease() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    assert!(check_recovery(&mut workers, &fixture).await);
+    workers.lease.renew().await.unwrap();
+    assert!(workers.recovery.is_open());
+    execute(&fixture.shard, "delete from shard.node").await;
+    workers.lease.renew().await.unwrap();
+    assert!(!workers.recovery.is_open());
+    // Not only when the next comparison is due.
+    workers.recovery.step(fixture.now()).await.unwrap();
+    assert!(workers.recovery.is_open());
+}
+
+#[tokio::test]
+async fn a_pause_by_hand_counts_where_rows_and_bucket_cannot_be_compared() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    let (shard, now) = (&fixture.shard, fixture.now());
+    execute(
+        shard,
+        "update shard.bucket_marker set origin = 'unreadable'",
+    )
+    .await;
+    assert!(check_recovery(&mut workers, &fixture).await);
+    let paused = recovery::pause(shard, "by hand", None, None, now).await;
+    assert!(paused.unwrap());
+    // Also in the comparison of every minute.
+    for _ in 0..7 {
+        assert!(!check_recovery(&mut workers, &fixture).await);
+    }
+    assert!(recovery::accept(shard, fixture.now()).await.unwrap());
+    assert!(check_recovery(&mut workers, &fixture).await);
+}
+
+async fn read_generation(shard: &Shard) -> i64 {
+    let state = bucket_marker::read_state(shard).await.unwrap();
+    state.marker.generation
+}
+
+#[tokio::test]
+async fn rows_never_pass_a_bucket_that_cannot_be_read() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    for _ in 0..3 {
+        assert!(check_recovery(&mut workers, &fixture).await);
+    }
+    let newest = read_generation(&fixture.shard).await;
+    // As after a disk snapshot from before: the same server, timeline and database.
+    execute(
+        &fixture.shard,
+        "update shard.bucket_marker set generation = 1",
+    )
+    .await;
+    let away = DependencyHealth::Unreachable("away".to_owned());
+    fixture.health.send_modify(|health| health.store = away);
+    let mut fresh = fixture.join_another_worker_set(|files| files).await;
+    for _ in 0..newest + 2 {
+        assert!(check_recovery(&mut fresh, &fixture).await);
+    }
+    let well = DependencyHealth::Healthy;
+    fixture.health.send_modify(|health| health.store = well);
+    assert!(!check_recovery(&mut fresh, &fixture).await);
+    let reason = find_pause_reason(&fixture.shard).await.unwrap();
+    assert!(reason.contains("newer than the rows"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_hides_no_pause() {
+    let fixture = FileStageFixture::new().await;
+    let mut workers = fixture.join_another_worker_set(|files| files).await;
+    assert!(check_recovery(&mut workers, &fixture).await);
+    let now = fixture.now();
+    let paused = recovery::pause(&fixture.shard, "by hand", None, None, now).await;
+    assert!(paused.unwrap());
+    workers
+        .recovery
+        .step(now - TimeDelta::hours(1))
+        .await
+        .unwrap();
+    assert!(!workers.recovery.is_open());
 }
 
 #[tokio::test]

@@ -60,11 +60,13 @@ pub async fn find_hold(shard: &Shard) -> Result<Option<RemovalHold>, Error> {
     Ok(held.map(|(since, reason)| RemovalHold { since, reason }))
 }
 
-/// Begins the next generation, unless one was begun after `before` or the database is paused. The
-/// caller writes the marker to the bucket afterwards, so the bucket is never ahead of the rows.
+/// Begins the next generation, unless one was begun after `before` or the database is paused.
+///
+/// None also if the rows or their server are no longer the ones that were compared. The caller
+/// writes the marker to the bucket afterwards, so the bucket is never ahead of the rows.
 pub async fn begin_generation(
     shard: &Shard,
-    origin: &DatabaseOrigin,
+    compared: &BucketMarkerState,
     before: Timestamp,
     now: Timestamp,
 ) -> Result<Option<BucketMarker>, Error> {
@@ -73,12 +75,20 @@ pub async fn begin_generation(
            -- After a failover the bucket may have a marker that these rows never had.
            set generation = greatest(generation, found_generation) + 1, nonce = gen_random_uuid(),
                written_at = $1, origin = $2
-           where (written_at is null or written_at <= $3)
+           where (written_at is null or written_at <= $3
+                   -- The server's clock was set back.
+                   or written_at > $1::timestamptz + ($1::timestamptz - $3::timestamptz))
+               -- A process that was frozen meanwhile must not pass the bucket with restored rows.
+               and generation = $4
+               and $2 = (select system_identifier from pg_control_system())::text || '/'
+                   || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/'
+                   || (select oid from pg_database where datname = current_database())::text
                and not exists (select from shard.recovery where paused_at is not null)
            returning generation, nonce as "nonce!""#,
         now,
-        origin.to_string(),
-        before
+        compared.current.to_string(),
+        before,
+        compared.marker.generation
     )
     .fetch_optional(&shard.pool)
     .await?;
@@ -109,8 +119,8 @@ pub async fn hold_removal(
 
 /// Records that a standby was promoted, and holds removal: its rows may lack the last objects.
 ///
-/// The next generation is higher than the marker that the dead primary wrote last. Returns whether this
-/// call did it.
+/// The next generation is higher than the marker that the dead primary wrote last, and than the one
+/// that a worker may still be writing for it. Returns whether this call did it.
 pub async fn record_failover(
     shard: &Shard,
     before: &DatabaseOrigin,
@@ -121,7 +131,7 @@ pub async fn record_failover(
     let recorded = sqlx::query!(
         "update shard.bucket_marker
          set origin = $2, held_at = coalesce(held_at, $3), held_reason = coalesce(held_reason, $4),
-             generation = greatest(generation, $5) + 1, nonce = gen_random_uuid()
+             generation = greatest(generation, $5) + 2, nonce = gen_random_uuid()
          where origin = $1",
         before.to_string(),
         current.to_string(),
@@ -150,8 +160,7 @@ pub async fn record_found(shard: &Shard, found: Option<BucketMarker>) -> Result<
 
 /// An operator confirms that these rows are the valid ones.
 ///
-/// Removal continues, and the next marker
-/// replaces the one that was found. Returns whether removal was on hold. A paused database has to be
+/// Removal continues, and the next marker replaces the one that was found. Returns whether removal was on hold. A paused database has to be
 /// accepted before.
 pub async fn confirm_removal(shard: &Shard) -> Result<bool, Error> {
     let current = read_state(shard).await?.current;

@@ -58,7 +58,11 @@ pub async fn find_pause(shard: &Shard) -> Result<Option<RecoveryPause>, Error> {
     Ok(read_state(shard).await?.pause)
 }
 
+/// Fails on a server that does not show its timeline, unless the database is paused.
 pub async fn read_load_permission(shard: &Shard) -> Result<LoadPermission, Error> {
+    if find_pause(shard).await?.is_some() {
+        return Ok(LoadPermission::Paused);
+    }
     let row = sqlx::query!(
         r#"select r.paused_at is not null as "is_paused!",
                coalesce(m.origin <> (select system_identifier from pg_control_system())::text || '/'
@@ -110,15 +114,19 @@ pub async fn pause(
 
 /// An operator accepts the rows as they are.
 ///
-/// The workers continue, and the next marker replaces
-/// the one that was found, so that another database with the same bucket pauses. Objects are not
-/// removed until that is confirmed too. Returns whether the shard was paused.
+/// The workers continue, and the next marker replaces the one that was found, so that another
+/// database with the same bucket pauses. Objects are not removed until that is confirmed too. Returns whether the shard was paused.
 pub async fn accept(shard: &Shard, now: Timestamp) -> Result<bool, Error> {
-    let current = bucket_marker::read_state(shard).await?.current;
+    let current = match bucket_marker::read_state(shard).await {
+        Ok(state) => Some(state.current.to_string()),
+        Err(failure) if failure.is_unavailable() => return Err(failure),
+        // The server does not show its timeline. Only an operator can have paused it.
+        Err(_) => None,
+    };
     let accepted = sqlx::query_scalar!(
         r#"with marker as (
                update shard.bucket_marker
-               set origin = $2, generation = greatest(generation, found_generation) + 1,
+               set origin = coalesce($2, origin), generation = greatest(generation, found_generation) + 1,
                    nonce = gen_random_uuid()
                where exists (select from shard.recovery where paused_at is not null)
            )
@@ -126,7 +134,7 @@ pub async fn accept(shard: &Shard, now: Timestamp) -> Result<bool, Error> {
            where paused_at is not null
            returning true as "accepted!""#,
         now,
-        current.to_string()
+        current
     )
     .fetch_optional(&shard.pool)
     .await?;

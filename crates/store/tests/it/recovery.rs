@@ -1,12 +1,12 @@
 //! The pause of a restored database: what it stops, and how it ends.
 
 use chrono::TimeDelta;
-use domain::bucket_marker::BucketMarker;
+use domain::bucket_marker::{BucketMarker, DatabaseOrigin};
 use domain::id::{BatchId, Berth};
 use domain::time::{Clock as _, Timestamp};
 use sqlx::types::Uuid;
 use store::Shard;
-use store::shard::bucket_marker;
+use store::shard::bucket_marker::{self, BucketMarkerState};
 use store::shard::recovery::{self, LoadPermission};
 use test_support::database::TestDatabase;
 
@@ -19,8 +19,8 @@ fn marker(generation: i64) -> BucketMarker {
 
 async fn begin_generation(database: &TestDatabase) -> Option<i64> {
     let (shard, now) = (&database.shard, database.clock.now());
-    let current = bucket_marker::read_state(shard).await.unwrap().current;
-    let next = bucket_marker::begin_generation(shard, &current, now, now).await;
+    let state = bucket_marker::read_state(shard).await.unwrap();
+    let next = bucket_marker::begin_generation(shard, &state, now, now).await;
     next.unwrap().map(|marker| marker.generation)
 }
 
@@ -102,8 +102,65 @@ async fn loads_wait_for_a_worker_after_the_database_moved() {
     let again =
         bucket_marker::record_failover(shard, &before, &state.current, Some(marker(4)), now).await;
     assert!(!again.unwrap());
-    // A failover does not stop the markers.
-    assert_eq!(begin_generation(&database).await, Some(6));
+    // A failover does not stop the markers. A worker may still be writing 5 for the dead primary.
+    assert_eq!(begin_generation(&database).await, Some(7));
+}
+
+/// A process was frozen between the comparison and its marker.
+#[tokio::test]
+async fn a_marker_is_begun_only_on_the_rows_and_the_server_that_were_compared() {
+    let database = TestDatabase::new().await;
+    let (shard, now) = (&database.shard, database.clock.now());
+    begin_generation(&database).await;
+    let compared = bucket_marker::read_state(shard).await.unwrap();
+    let begin = |compared: BucketMarkerState| async move {
+        let next = bucket_marker::begin_generation(shard, &compared, now, now).await;
+        next.unwrap().map(|marker| marker.generation)
+    };
+    let promoted = DatabaseOrigin::parse("1/00000002/5").unwrap();
+    let elsewhere = BucketMarkerState {
+        current: promoted,
+        ..compared.clone()
+    };
+    assert_eq!(begin(elsewhere).await, None);
+    // A disk snapshot of an earlier moment.
+    execute(shard, "update shard.bucket_marker set generation = 0").await;
+    assert_eq!(begin(compared.clone()).await, None);
+    execute(shard, "update shard.bucket_marker set generation = 1").await;
+    assert_eq!(begin(compared).await, Some(2));
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_stops_no_marker() {
+    let database = TestDatabase::new().await;
+    let (shard, now) = (&database.shard, database.clock.now());
+    begin_generation(&database).await;
+    let state = bucket_marker::read_state(shard).await.unwrap();
+    let begin = |behind: TimeDelta| {
+        let (now, state) = (now - behind, &state);
+        let before = now - TimeDelta::seconds(5);
+        bucket_marker::begin_generation(shard, state, before, now)
+    };
+    // Clocks of two processes differ a little.
+    assert_eq!(begin(TimeDelta::seconds(1)).await.unwrap(), None);
+    assert!(begin(TimeDelta::hours(1)).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_pause_by_hand_counts_where_the_server_does_not_show_its_timeline() {
+    let database = TestDatabase::new().await;
+    let (shard, now) = (&database.shard, database.clock.now());
+    execute(
+        shard,
+        "alter function pg_catalog.pg_control_system() rename to hidden_control_system",
+    )
+    .await;
+    assert!(recovery::read_load_permission(shard).await.is_err());
+    let paused = recovery::pause(shard, "by hand", None, None, now).await;
+    assert!(paused.unwrap());
+    assert_eq!(permission(shard).await, LoadPermission::Paused);
+    assert!(recovery::accept(shard, now).await.unwrap());
+    assert_eq!(recovery::find_pause(shard).await.unwrap(), None);
 }
 
 async fn insert_batch(shard: &Shard, id: BatchId, state: &str, job: Option<&str>) {

@@ -2,16 +2,20 @@
 //! that a restored or promoted database has.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::id::BatchId;
+use domain::id::{BatchId, Berth};
 use domain::recovery::{BatchKnowledge, JobFate, JobOrigin, judge_job};
 use domain::time::Timestamp;
+use futures::future::join_all;
 use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{BatchProvider, JobOwner, ListedJob, ProviderFileId};
+use outbound::provider::client::ProviderCallFailure;
 use store::Shard;
 use store::shard::provider;
 use store::shard::recovery::{self, LabelledBatch};
+use tokio::time::timeout;
 
 use crate::providers::{ProviderAccess, Providers};
 
@@ -25,6 +29,10 @@ pub struct JobSearchScope {
     since: Timestamp,
     /// Accounts that no other installation uses.
     exclusive: HashSet<String>,
+    /// Those of the shard. None: they are not known, so nothing is proven by them.
+    berths: Option<HashSet<Berth>>,
+    /// How long an account has to list its jobs. None: as long as its calls may take.
+    account_timeout: Option<Duration>,
 }
 
 impl JobSearchScope {
@@ -33,12 +41,45 @@ impl JobSearchScope {
         Self {
             since: known_until - SEARCH_MARGIN,
             exclusive: HashSet::new(),
+            berths: None,
+            account_timeout: None,
         }
     }
 
     #[must_use]
     pub fn with_exclusive(mut self, accounts: &[String]) -> Self {
         self.exclusive.extend(accounts.iter().cloned());
+        self
+    }
+
+    /// Jobs without an identity may be those of another shard of this installation: its berths
+    /// tell them apart.
+    #[must_use]
+    pub fn with_berths(mut self, berths: impl IntoIterator<Item = Berth>) -> Self {
+        self.berths = Some(berths.into_iter().collect());
+        self
+    }
+
+    fn judge_origin(
+        &self,
+        account: &str,
+        batch: BatchId,
+        found: Option<JobOwner>,
+        ours: JobOwner,
+    ) -> JobOrigin {
+        let is_elsewhere = |berths: &HashSet<Berth>| !berths.contains(&batch.berth());
+        match found {
+            Some(owner) if owner == ours => JobOrigin::ThisShard,
+            Some(_) => JobOrigin::Other,
+            None if self.berths.as_ref().is_some_and(is_elsewhere) => JobOrigin::Other,
+            None if self.exclusive.contains(account) => JobOrigin::ThisShard,
+            None => JobOrigin::Unproven,
+        }
+    }
+
+    #[must_use]
+    pub const fn with_account_timeout(mut self, limit: Duration) -> Self {
+        self.account_timeout = Some(limit);
         self
     }
 }
@@ -76,7 +117,15 @@ impl FoundJobs {
     }
 }
 
-/// Lists the jobs of each account of this shard, and decides about each.
+/// What an account answered.
+struct AccountListing<'a> {
+    account: &'a str,
+    jobs: &'a dyn BatchProvider,
+    listed: Result<Vec<ListedJob>, ProviderCallFailure>,
+}
+
+/// Lists the jobs of each account of this shard, and decides about each. An account that does not
+/// answer stops no other.
 pub async fn find(
     shard: &Shard,
     providers: &Providers,
@@ -86,9 +135,13 @@ pub async fn find(
     let mut found = FoundJobs::default();
     let mut accounts: Vec<_> = batch_accounts(providers).collect();
     accounts.sort_unstable_by_key(|(name, _)| *name);
-    for (account, jobs) in accounts {
-        // Jobs first, so that the rows are newer.
-        let listed = match jobs.list_jobs(scope.since).await {
+    let listings = accounts
+        .into_iter()
+        .map(|(account, jobs)| list_account(account, jobs, scope));
+    // Jobs first, so that the rows are newer.
+    for listing in join_all(listings).await {
+        let AccountListing { account, jobs, .. } = listing;
+        let listed = match listing.listed {
             Ok(listed) => listed,
             Err(failure) => {
                 let failure = (account.to_owned(), failure.diagnosis());
@@ -103,8 +156,7 @@ pub async fn find(
             }
             continue;
         }
-        let is_exclusive = scope.exclusive.contains(account);
-        let judged = judge_jobs(shard, account, listed, owner, is_exclusive).await?;
+        let judged = judge_jobs(shard, account, listed, owner, scope).await?;
         found.jobs.extend(judged);
     }
     Ok(found)
@@ -142,12 +194,34 @@ pub fn batch_accounts(providers: &Providers) -> impl Iterator<Item = (&str, &dyn
     })
 }
 
+async fn list_account<'a>(
+    account: &'a str,
+    jobs: &'a dyn BatchProvider,
+    scope: &JobSearchScope,
+) -> AccountListing<'a> {
+    let listing = jobs.list_jobs(scope.since);
+    let listed = match scope.account_timeout {
+        Some(limit) => timeout(limit, listing).await.unwrap_or_else(|_| {
+            Err(ProviderCallFailure::Unavailable {
+                why: "no answer in time".to_owned(),
+                retry_after: None,
+            })
+        }),
+        None => listing.await,
+    };
+    AccountListing {
+        account,
+        jobs,
+        listed,
+    }
+}
+
 async fn judge_jobs(
     shard: &Shard,
     account: &str,
     listed: Vec<ListedJob>,
     owner: JobOwner,
-    is_exclusive: bool,
+    scope: &JobSearchScope,
 ) -> Result<Vec<FoundJob>, store::Error> {
     let labelled: Vec<(BatchId, ListedJob)> = listed
         .into_iter()
@@ -157,12 +231,7 @@ async fn judge_jobs(
     let rows = recovery::find_batches(shard, &ids).await?;
     let rows: HashMap<BatchId, LabelledBatch> = rows.into_iter().map(|row| (row.id, row)).collect();
     let judged = labelled.into_iter().map(|(batch, job)| {
-        let origin = match job.owner {
-            Some(other) if other != owner => JobOrigin::Other,
-            Some(_) => JobOrigin::ThisShard,
-            None if is_exclusive => JobOrigin::ThisShard,
-            None => JobOrigin::Unproven,
-        };
+        let origin = scope.judge_origin(account, batch, job.owner, owner);
         FoundJob {
             account: account.to_owned(),
             fate: judge_job(batch_knowledge(rows.get(&batch), &job.job), origin),
@@ -194,4 +263,30 @@ async fn count_unknown_jobs(shard: &Shard, listed: &[ListedJob]) -> Result<u64, 
     let known = provider::find_known_jobs(shard, &names).await?;
     let known: HashSet<&String> = known.iter().collect();
     Ok(names.iter().filter(|name| !known.contains(name)).count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_job_of_another_shard_is_not_ours_also_in_an_exclusive_account() {
+        let [ours, theirs] = [1, 2].map(|number| Berth::new(number).unwrap());
+        let batch = |berth| BatchId::new(Timestamp::default(), berth, 7);
+        let identity = |number| JobOwner(Uuid::from_u128(number));
+        let scope = JobSearchScope::since(Timestamp::default())
+            .with_exclusive(&["gemini".to_owned()])
+            .with_berths([ours]);
+        let judge =
+            |account, berth, found| scope.judge_origin(account, batch(berth), found, identity(1));
+        assert_eq!(judge("gemini", ours, None), JobOrigin::ThisShard);
+        assert_eq!(judge("gemini", theirs, None), JobOrigin::Other);
+        assert_eq!(judge("shared", ours, None), JobOrigin::Unproven);
+        assert_eq!(judge("shared", theirs, None), JobOrigin::Other);
+        let [mine, other] = [1, 2].map(|number| Some(identity(number)));
+        assert_eq!(judge("shared", ours, mine), JobOrigin::ThisShard);
+        assert_eq!(judge("gemini", ours, other), JobOrigin::Other);
+    }
 }

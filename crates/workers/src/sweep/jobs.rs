@@ -1,5 +1,6 @@
 //! Deletes jobs of ended batches at their providers, with uploaded inputs and result files.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -10,6 +11,7 @@ use outbound::provider::batch_provider::{
     BatchProvider, JobStatus, ProviderFileId, ResultLocation,
 };
 use outbound::provider::client::ProviderCallFailure;
+use parking_lot::Mutex;
 use store::Shard;
 use store::shard::provider_file::{self, ProviderFileRow};
 
@@ -32,6 +34,10 @@ pub struct JobSweepStage {
     due_at: Timestamp,
 }
 
+/// The accounts that did not answer in this step. The others do not wait for further calls to them.
+#[derive(Debug, Default)]
+struct UnavailableAccounts(Mutex<HashSet<String>>);
+
 impl JobSweepStage {
     pub(crate) fn new(shard: Arc<Shard>, providers: Arc<Providers>) -> Self {
         for (provider, access) in &providers.0 {
@@ -48,15 +54,26 @@ impl JobSweepStage {
     }
 
     async fn delete_all(&self, due: Vec<ProviderFileRow>) -> Result<(), store::Error> {
+        let unavailable = UnavailableAccounts::default();
         stream::iter(due)
-            .map(|row| self.delete(row))
+            .map(|row| self.delete(row, &unavailable))
             .buffer_unordered(MAX_CONCURRENT_DELETES)
             .try_collect::<()>()
             .await
     }
 
-    async fn delete(&self, row: ProviderFileRow) -> Result<(), store::Error> {
+    async fn delete(
+        &self,
+        row: ProviderFileRow,
+        unavailable: &UnavailableAccounts,
+    ) -> Result<(), store::Error> {
         let deleted = match self.providers.find(&row.provider) {
+            Some(ProviderAccess::Batch { .. }) if unavailable.0.lock().contains(&row.provider) => {
+                Err(ProviderCallFailure::Unavailable {
+                    why: "the account did not answer another call".to_owned(),
+                    retry_after: None,
+                })
+            }
             Some(ProviderAccess::Batch { batch, .. }) => delete_job_data(&**batch, &row).await,
             // Another worker may have the account.
             Some(ProviderAccess::Mock(_) | ProviderAccess::Realtime { .. }) | None => {
@@ -69,6 +86,9 @@ impl JobSweepStage {
         let outcome = match deleted {
             Ok(()) => "deleted",
             Err(failure) => {
+                if matches!(failure, ProviderCallFailure::Unavailable { .. }) {
+                    unavailable.0.lock().insert(row.provider.clone());
+                }
                 let is_refused = matches!(failure, ProviderCallFailure::Refused { .. });
                 if !is_refused && row.attempts < MAX_ATTEMPTS {
                     return Ok(());

@@ -11,7 +11,8 @@ use workers::recovery::MARKER_INTERVAL;
 
 use crate::admin::AdminFailure;
 use crate::admin::print_output;
-use crate::admin::printer::AdminView;
+use crate::admin::printer::{AdminView, or_dash};
+use crate::admin::recovery::erasures::ReplayedErasures;
 use crate::admin::recovery::{
     JobSearchArguments, OnlyShard, RecoveryContext, erasures, failed_on, jobs,
 };
@@ -26,6 +27,8 @@ struct AcceptedView {
     was_paused: bool,
     /// Of all shards together.
     erasures_replayed: usize,
+    /// Their cargo is in flight: repeat `longshored admin erase` when it has ended.
+    erasures_to_repeat: Vec<String>,
     jobs_adopted: usize,
     jobs_cancelled: usize,
     /// Jobs that may be ours, and were left alone.
@@ -39,10 +42,13 @@ impl AdminView for AcceptedView {
         } else {
             "was not paused"
         };
+        let to_repeat = self.erasures_to_repeat.join(", ");
+        let to_repeat = or_dash((!to_repeat.is_empty()).then_some(&to_repeat));
         vec![
             ("shard", self.shard.clone()),
             ("recovery", state.to_owned()),
             ("erasures replayed", self.erasures_replayed.to_string()),
+            ("erasures to repeat", to_repeat),
             ("jobs adopted", self.jobs_adopted.to_string()),
             ("jobs cancelled", self.jobs_cancelled.to_string()),
             ("jobs only reported", self.jobs_reported.to_string()),
@@ -67,11 +73,13 @@ pub(super) async fn run(
         }
     }
     check_no_other_writer(context, &paused).await?;
-    let erasures_replayed = if paused.is_empty() {
-        0
+    let erasures = if paused.is_empty() {
+        ReplayedErasures::default()
     } else {
         erasures::replay(context).await?
     };
+    let to_repeat = erasures.incomplete.iter().map(ToString::to_string);
+    let to_repeat: Vec<String> = to_repeat.collect();
     for shard in paused {
         let (providers, found) = jobs::find(context, shard, search).await?;
         jobs::resolve(shard, &providers, &found).await?;
@@ -85,7 +93,8 @@ pub(super) async fn run(
         views.push(AcceptedView {
             shard: shard.name.to_string(),
             was_paused: true,
-            erasures_replayed,
+            erasures_replayed: erasures.count,
+            erasures_to_repeat: to_repeat.clone(),
             jobs_adopted: count(JobFate::Adopt),
             jobs_cancelled: cancelled,
             jobs_reported: found.count_unknown().saturating_sub(cancelled as u64),
@@ -100,6 +109,7 @@ impl AcceptedView {
             shard: shard.to_owned(),
             was_paused: false,
             erasures_replayed: 0,
+            erasures_to_repeat: Vec::new(),
             jobs_adopted: 0,
             jobs_cancelled: 0,
             jobs_reported: 0,

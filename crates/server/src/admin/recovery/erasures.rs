@@ -5,30 +5,46 @@ use domain::id::ProjectId;
 use store::control::audit_log::Actor;
 use store::control::{organization, person, project};
 use store::erasure;
+use store::shard::project_erasure::ProjectContents;
 
 use crate::admin::AdminFailure;
 use crate::admin::organization as organization_command;
 use crate::admin::recovery::{RecoveryContext, failed_on};
 
-/// Returns how many erasures the databases did not have.
-pub(super) async fn replay(context: RecoveryContext<'_>) -> Result<usize, AdminFailure> {
+/// The erasures that the databases did not have.
+#[derive(Debug, Default)]
+pub(super) struct ReplayedErasures {
+    pub(super) count: usize,
+    /// Their cargo is in flight. Only a repeated command erases what is left of it.
+    pub(super) incomplete: Vec<ErasureSubject>,
+}
+
+pub(super) async fn replay(context: RecoveryContext<'_>) -> Result<ReplayedErasures, AdminFailure> {
+    let mut replayed = ReplayedErasures::default();
     let Some(objects) = context.objects else {
-        return Ok(0);
+        return Ok(replayed);
     };
-    let mut replayed = 0;
     let mut logged = objects.list_erasures().await?;
     // Projects before their organizations, as an erasure does it.
     logged.sort_by_key(|subject| matches!(subject, ErasureSubject::Organization(_)));
     for subject in logged {
-        replayed += usize::from(replay_one(context, subject).await?);
+        let Some(left) = replay_one(context, subject).await? else {
+            continue;
+        };
+        replayed.count += 1;
+        // Workers remove objects later.
+        if left.open_cargo > 0 || left.files > 0 {
+            replayed.incomplete.push(subject);
+        }
     }
     Ok(replayed)
 }
 
+/// What is left of it. None: the databases have this erasure.
 async fn replay_one(
     context: RecoveryContext<'_>,
     subject: ErasureSubject,
-) -> Result<bool, AdminFailure> {
+) -> Result<Option<ProjectContents>, AdminFailure> {
     let (control, by, now) = (context.admin.control, Actor::console(), context.admin.now);
     let interrupted = AdminFailure::ErasureInterrupted;
     match subject {
@@ -36,26 +52,30 @@ async fn replay_one(
         ErasureSubject::Organization(id) => {
             let found = organization::find(control, id).await?;
             let Some(found) = found.filter(|it| it.name != erasure::ERASED_ORGANIZATION) else {
-                return Ok(false);
+                return Ok(None);
             };
             let (_, shard) = organization_command::find_with_shard(found.id, context.admin).await?;
             let erased = erasure::erase_organization(control, shard, id, &by, now).await;
-            erased.map(|_| true).map_err(interrupted)
+            erased.map(Some).map_err(interrupted)
         }
         ErasureSubject::Person(id) => {
             let Some(person) = person::find(control, id).await? else {
-                return Ok(false);
+                return Ok(None);
             };
             let shards = context.admin.shards;
             let erased = erasure::erase_person(control, shards, &person, &by, now).await;
-            erased.map(|()| true).map_err(interrupted)
+            let nothing_left = |()| Some(ProjectContents::default());
+            erased.map(nothing_left).map_err(interrupted)
         }
     }
 }
 
 /// A project whose row is erased may have rows on a shard that was restored to an earlier moment
 /// than control, and the other way round.
-async fn replay_project(context: RecoveryContext<'_>, id: ProjectId) -> Result<bool, AdminFailure> {
+async fn replay_project(
+    context: RecoveryContext<'_>,
+    id: ProjectId,
+) -> Result<Option<ProjectContents>, AdminFailure> {
     let (control, by, now) = (context.admin.control, Actor::console(), context.admin.now);
     let interrupted = AdminFailure::ErasureInterrupted;
     if let Some(project) = project::find(control, id).await? {
@@ -65,22 +85,22 @@ async fn replay_project(context: RecoveryContext<'_>, id: ProjectId) -> Result<b
             .await
             .map_err(failed_on(shard))?;
         if project.is_erased && !rows {
-            return Ok(false);
+            return Ok(None);
         }
         let erased = erasure::erase_project(control, shard, &project, &by, now).await;
-        return erased.map(|_| true).map_err(interrupted);
+        return erased.map(Some).map_err(interrupted);
     }
     // Control was restored to a moment before the project.
-    let mut is_replayed = false;
+    let mut left = None;
     for shard in context.admin.shards {
         if erasure::has_rows(shard, id)
             .await
             .map_err(failed_on(shard))?
         {
             let erased = erasure::erase_project_rows(shard, id, now).await;
-            erased.map_err(interrupted)?;
-            is_replayed = true;
+            let before = left.unwrap_or_default();
+            left = Some(erased.map_err(interrupted)?.plus(before));
         }
     }
-    Ok(is_replayed)
+    Ok(left)
 }

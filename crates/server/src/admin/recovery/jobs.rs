@@ -1,8 +1,10 @@
 //! `longshored admin recovery jobs`: adopts and cancels jobs that the rows do not know.
 
 use chrono::TimeDelta;
+use domain::id::Berth;
 use domain::recovery::JobFate;
 use store::Shard;
+use store::control::berth;
 use store::shard::recovery;
 use workers::Providers;
 use workers::recovery::unknown_jobs::{self, FoundJobs, JobSearchScope};
@@ -54,7 +56,9 @@ pub(super) async fn find(
         .map_err(failed_on(shard))?;
     let since = search.since.or(state.known_until);
     let since = since.unwrap_or(context.admin.now - DEFAULT_LOOKBACK);
-    let scope = JobSearchScope::since(since).with_exclusive(&search.exclusive);
+    let scope = JobSearchScope::since(since)
+        .with_exclusive(&search.exclusive)
+        .with_berths(list_berths(context, shard).await?);
     let found = unknown_jobs::find(shard, &providers, &scope).await;
     let found = found.map_err(failed_on(shard))?;
     match found.failures.first() {
@@ -64,6 +68,16 @@ pub(super) async fn find(
         }),
         None => Ok((providers, found)),
     }
+}
+
+async fn list_berths(
+    context: RecoveryContext<'_>,
+    shard: &Shard,
+) -> Result<Vec<Berth>, AdminFailure> {
+    let map = berth::read_map(context.admin.control).await?;
+    let numbered = (0..).zip(map);
+    let own = numbered.filter(|(_, name)| **name == *shard.name);
+    Ok(own.filter_map(|(number, _)| Berth::new(number)).collect())
 }
 
 pub(super) async fn resolve(

@@ -65,3 +65,26 @@ async fn a_deletion_that_fails_is_tried_again() {
         assert_eq!(count_queued(&fixture).await, 0, "{provider}");
     }
 }
+
+#[tokio::test]
+async fn an_account_that_fails_is_not_called_again_in_the_same_step() {
+    let mut fixture = ProviderFixture::start().await;
+    let provider = SimulatedProvider::Anthropic;
+    run_job(&mut fixture, provider).await;
+    let more = "insert into shard.provider_file (provider, job, upload, due_at)
+                select provider, job, upload, due_at
+                from shard.provider_file, generate_series(1, 9)";
+    let added = sqlx::raw_sql(more).execute(&fixture.service.north.pool);
+    assert_eq!(added.await.unwrap().rows_affected(), 9);
+    // As many as are called at the same time.
+    let faults = vec![SimulatedFault::new(FaultName::Poll500).times(4)];
+    fixture
+        .simulator
+        .set_faults(provider, PRIMARY_ACCOUNT, faults);
+    sweep_jobs(&mut fixture).await;
+    assert_eq!(count_queued(&fixture).await, 10);
+    fixture.simulator.clear_faults(provider, PRIMARY_ACCOUNT);
+    fixture.advance(RETRY_DELAY).await;
+    sweep_jobs(&mut fixture).await;
+    assert_eq!(count_queued(&fixture).await, 0);
+}
