@@ -65,6 +65,14 @@ def test_everything_else_is_refused(body, named, secrets, now, reason):
         callbacks.verify(body, named, secrets, now=now)
 
 
+def test_the_callback_of_a_group_is_verified_whatever_its_body_is():
+    body = b'{"type":"group.completed","group_id":"grp_1"}'
+    signed = callbacks.sign(body, CARGO["secret"], message_id="grp_1", timestamp=NOW)
+    callbacks.verify_signature(body, signed, CARGO["secret"], now=NOW)
+    with pytest.raises(InvalidSignature):
+        callbacks.verify_signature(body + b" ", signed, CARGO["secret"], now=NOW)
+
+
 def test_the_library_of_standard_webhooks_accepts_what_we_sign(monkeypatch):
     import time
 

@@ -49,9 +49,11 @@ export function callbackRoute(
     if (body.length > maxBytes) return refuse(413, "the body is too large");
     try {
       const callback = await verify(body, request.headers, secrets, options);
-      if (await seen?.has(callback.cargo_id)) return new Response(null, { status: 204 });
+      // The id of the cargo, or of the group: callbacks of groups have no cargo_id.
+      const id = request.headers.get("webhook-id") ?? callback.cargo_id;
+      if (await seen?.has(id)) return new Response(null, { status: 204 });
       await handle(callback);
-      await seen?.add(callback.cargo_id);
+      await seen?.add(id);
       return new Response(null, { status: 204 });
     } catch (error) {
       if (error instanceof InvalidSignature) return refuse(401, error.reason);

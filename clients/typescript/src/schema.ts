@@ -629,6 +629,12 @@ export interface components {
         };
         /** @description A new group. Every field is optional. */
         CreateGroupRequest: {
+            /**
+             * @description Called once when the group is completed or cancelled, with its counts. The callbacks of
+             *     cargo have their own URLs. A group that exists keeps its own.
+             * @example https://example.com/callbacks/groups
+             */
+            callback_url?: string | null;
             /** @description Your tags, at most 4,096 bytes of JSON. The record of the group returns them as given. */
             metadata?: Record<string, unknown> | null;
             /**
@@ -960,6 +966,12 @@ export interface components {
         };
         /** @description The record of a group. */
         Group: {
+            /**
+             * @description Absent if the group has no `callback_url`, in lists, and in the answer of `POST /groups`.
+             *     Once the group is completed, `next_attempt_at` and `delivered_at` are both null when all
+             *     retries have failed.
+             */
+            callback?: components["schemas"]["CallbackTracking"];
             cancel_requested_at: components["schemas"]["Moment"] | null;
             completed_at: components["schemas"]["Moment"] | null;
             cost: components["schemas"]["GroupCost"];
@@ -967,6 +979,11 @@ export interface components {
             created_at: components["schemas"]["Moment"];
             /** @description Only in the answer of `POST /groups`: whether there was a group of this name. */
             existing?: boolean;
+            /**
+             * @description When its newest cargo is expected to end, by how long recent batches took. Absent if nothing
+             *     is unfinished, if no estimate is possible, in lists, and in the answer of `POST /groups`.
+             */
+            expected_at?: components["schemas"]["Moment"];
             /** @description The ten most frequent failures. Absent in lists. */
             failures?: components["schemas"]["GroupFailure"][];
             /** @example grp_019b76da807b774b805000000000002a */
@@ -979,6 +996,28 @@ export interface components {
             status: components["schemas"]["GroupStatus"];
             /** @description Of all completed cargo. */
             usage: components["schemas"]["Usage"];
+        };
+        /**
+         * @description Sent to the `callback_url` of a group when the group is completed or cancelled.
+         *
+         *     It may be delivered more than once: deduplicate by `group_id`.
+         */
+        GroupCallback: {
+            completed_at: components["schemas"]["Moment"];
+            counts: components["schemas"]["GroupCounts"];
+            /** @example grp_019b76da807b774b805000000000002a */
+            group_id: string;
+            /** @description As given when the group was created. */
+            metadata: Record<string, unknown> | null;
+            /** @example invoices-2026-11 */
+            name: string;
+            /** @description `completed` or `cancelled`. */
+            status: components["schemas"]["GroupStatus"];
+            /**
+             * @description Callbacks of cargo have no `type`.
+             * @example group.completed
+             */
+            type: string;
         };
         /** @description Sums over the cargo of a group, in whole numbers of 10^-`scale` of the currency. */
         GroupCost: {
@@ -1570,7 +1609,7 @@ export interface components {
         /** @description Whether this process should receive requests, and the state of its dependencies. */
         Ready: {
             dependencies: components["schemas"]["Dependency"][];
-            /** @description Why this process should not receive requests. */
+            /** @description Why this process should not receive requests, or what an operator must do. */
             detail?: string | null;
             status: components["schemas"]["ReadyStatus"];
         };

@@ -68,6 +68,18 @@ test("A route verifies, handles once and answers 204", async () => {
   assert.equal((await route(read)).status, 400);
 });
 
+test("A route handles the callback of each group once", async () => {
+  const handled = [];
+  const route = callbackRoute({ secrets: SECRET, seen: new MemorySeen() }, (callback) => void handled.push(callback.group_id));
+  for (const id of ["grp_1", "grp_2", "grp_1"]) {
+    const body = JSON.stringify({ type: "group.completed", group_id: id });
+    const headers = await sign(body, SECRET, { messageId: id });
+    const request = new Request("http://receiver/hook", { method: "POST", body, headers });
+    assert.equal((await route(request)).status, 204);
+  }
+  assert.deepEqual(handled, ["grp_1", "grp_2"]);
+});
+
 test("A route refuses large bodies, and a handler that throws is called again", async () => {
   const headers = await sign(BODY, SECRET);
   const request = () => new Request("http://receiver/hook", { method: "POST", body: BODY, headers });

@@ -25,6 +25,7 @@ mod groups;
 mod health;
 mod listen;
 mod load;
+mod load_bodies;
 mod page;
 mod rate_limit;
 mod reading;
@@ -64,6 +65,7 @@ const API_KEY_HEADER: &str = "X-API-Key";
         wire::group::GroupResponse,
         wire::group::GroupListResponse,
         wire::group::GroupResultLine,
+        wire::group::GroupCallbackBody,
         wire::file::UploadSessionResponse,
         wire::file::RefreshedUploadResponse,
         wire::file::FileRecord,

@@ -64,7 +64,7 @@ pub(crate) struct ValidLoad {
 }
 
 impl LoadRules {
-    fn parse_callback_url(&self, text: &str) -> Result<CallbackUrl, CallbackUrlRefusal> {
+    pub(crate) fn parse_callback_url(&self, text: &str) -> Result<CallbackUrl, CallbackUrlRefusal> {
         if self.allows_listeners {
             CallbackUrl::parse_with_listeners(text, self.schemes)
         } else {

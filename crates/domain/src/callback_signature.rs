@@ -12,7 +12,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::callback_settings::CallbackSettings;
-use crate::id::{CargoId, ProjectId};
+use crate::id::{CargoId, GroupId, ProjectId};
 use crate::listener_name::ListenerName;
 use crate::time::Timestamp;
 
@@ -131,7 +131,16 @@ impl CallbackSigner {
 
     /// The headers of an attempt that begins at `now`.
     pub fn sign(&self, cargo: CargoId, now: Timestamp, body: &[u8]) -> SignatureHeaders {
-        let (id, timestamp) = (cargo.to_string(), now.timestamp().to_string());
+        self.sign_message(cargo.to_string(), now, body)
+    }
+
+    /// The same for the callback of a group.
+    pub fn sign_for_group(&self, group: GroupId, now: Timestamp, body: &[u8]) -> SignatureHeaders {
+        self.sign_message(group.to_string(), now, body)
+    }
+
+    fn sign_message(&self, id: String, now: Timestamp, body: &[u8]) -> SignatureHeaders {
+        let timestamp = now.timestamp().to_string();
         let valid = |until: &Option<Timestamp>| until.is_none_or(|until| until > now);
         let tokens: Vec<String> = self
             .secrets

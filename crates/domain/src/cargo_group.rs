@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use chrono::TimeDelta;
+
 use crate::time::Timestamp;
 
 /// The most cargo that a group may have.
@@ -12,6 +14,8 @@ pub const MAX_OPEN_GROUPS: u64 = 10_000;
 pub const MAX_POSITION: u64 = 999_999_999_999;
 const MAX_NAME_BYTES: usize = 128;
 const MAX_CUSTOM_ID_CHARACTERS: usize = 256;
+/// Longer turnarounds count as this one: 30 years.
+const MAX_TURNAROUND_SECONDS: f64 = 1e9;
 
 /// The name of a group, unique in its project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -140,9 +144,63 @@ impl GroupCounts {
     }
 }
 
+/// What the expected end of a group follows from.
+#[derive(Debug, Clone, Copy)]
+pub struct GroupPace {
+    pub status: GroupStatus,
+    pub counts: GroupCounts,
+    /// When its newest cargo was loaded.
+    pub loaded_at: Option<Timestamp>,
+    /// How long recent batches of the lane of its newest cargo took.
+    pub turnaround_seconds: Option<f64>,
+}
+
+impl GroupPace {
+    /// None if that time has passed, or if nothing is unfinished.
+    pub fn expected_end(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_running = matches!(self.status, GroupStatus::Open | GroupStatus::Sealed);
+        let seconds = self
+            .turnaround_seconds
+            .filter(|_| is_running && self.counts.unfinished() > 0)?;
+        let seconds = seconds.clamp(0.0, MAX_TURNAROUND_SECONDS);
+        #[expect(clippy::cast_possible_truncation, reason = "clamped")]
+        let turnaround = TimeDelta::try_milliseconds((seconds * 1000.0) as i64)?;
+        Some(self.loaded_at? + turnaround).filter(|expected| *expected > now)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_timestamp(seconds, 0).unwrap()
+    }
+
+    #[test]
+    fn a_group_ends_a_turnaround_after_its_newest_cargo() {
+        let pace = GroupPace {
+            status: GroupStatus::Open,
+            counts: GroupCounts {
+                total: 1210,
+                succeeded: 1200,
+                failed: 0,
+                cancelled: 1,
+            },
+            loaded_at: Some(at(160)),
+            turnaround_seconds: Some(40.0),
+        };
+        assert_eq!(pace.expected_end(at(170)), Some(at(200)));
+        assert_eq!(pace.expected_end(at(200)), None);
+        let cancelling = GroupPace {
+            status: GroupStatus::Cancelling,
+            ..pace
+        };
+        assert_eq!(cancelling.expected_end(at(170)), None);
+        let mut ended = pace;
+        ended.counts.succeeded = 1209;
+        assert_eq!(ended.expected_end(at(170)), None);
+    }
 
     #[test]
     fn names_and_custom_ids_are_checked() {

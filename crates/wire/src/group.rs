@@ -11,6 +11,10 @@ use utoipa::ToSchema;
 use crate::completion::{CompletionBody, UsageBody};
 use crate::load::ParamsBody;
 use crate::timestamp::WireTimestamp;
+use crate::tracking::CallbackTrackingBody;
+
+/// The `type` of the callback of a group.
+pub const GROUP_COMPLETED: &str = "group.completed";
 
 /// A new group. Every field is optional.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -24,6 +28,11 @@ pub struct CreateGroupRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, example = json!({"month": 11}))]
     pub metadata: Option<Map<String, Value>>,
+    /// Called once when the group is completed or cancelled, with its counts. The callbacks of
+    /// cargo have their own URLs. A group that exists keeps its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048, example = "https://example.com/callbacks/groups")]
+    pub callback_url: Option<String>,
 }
 
 /// Seals a group: no new cargo is added from then on.
@@ -53,6 +62,11 @@ pub struct GroupResponse {
     /// When it was sealed and all of its cargo were completed.
     #[schema(required = true)]
     pub completed_at: Option<WireTimestamp>,
+    /// When its newest cargo is expected to end, by how long recent batches took. Absent if nothing
+    /// is unfinished, if no estimate is possible, in lists, and in the answer of `POST /groups`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub expected_at: Option<WireTimestamp>,
     pub counts: GroupCountsBody,
     /// Of all completed cargo.
     pub usage: UsageBody,
@@ -61,6 +75,12 @@ pub struct GroupResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub failures: Option<Vec<GroupFailureBody>>,
+    /// Absent if the group has no `callback_url`, in lists, and in the answer of `POST /groups`.
+    /// Once the group is completed, `next_attempt_at` and `delivered_at` are both null when all
+    /// retries have failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub callback: Option<CallbackTrackingBody>,
     /// As given when the group was created.
     #[schema(required = true, value_type = Option<Object>)]
     pub metadata: Option<Box<RawValue>>,
@@ -136,6 +156,29 @@ pub struct GroupFailureBody {
     pub count: u64,
     #[schema(example = "crg_019b76da807b774b805000000000002a")]
     pub cargo_id: String,
+}
+
+/// Sent to the `callback_url` of a group when the group is completed or cancelled.
+///
+/// It may be delivered more than once: deduplicate by `group_id`.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = GroupCallback)]
+pub struct GroupCallbackBody {
+    /// Callbacks of cargo have no `type`.
+    #[serde(rename = "type")]
+    #[schema(value_type = String, example = "group.completed")]
+    pub event: &'static str,
+    #[schema(example = "grp_019b76da807b774b805000000000002a")]
+    pub group_id: String,
+    #[schema(example = "invoices-2026-11")]
+    pub name: String,
+    /// `completed` or `cancelled`.
+    pub status: GroupStatusBody,
+    pub completed_at: WireTimestamp,
+    pub counts: GroupCountsBody,
+    /// As given when the group was created.
+    #[schema(required = true, value_type = Option<Object>)]
+    pub metadata: Option<Box<RawValue>>,
 }
 
 /// A page of groups, newest first.
@@ -223,6 +266,19 @@ impl From<GroupCounts> for GroupCountsBody {
     }
 }
 
+impl GroupCallbackBody {
+    pub fn encode(&self) -> Vec<u8> {
+        // All of its fields always serialize.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Whether this is the body of a callback of a group, and not of a cargo.
+    pub fn is_group_body(body: &[u8]) -> bool {
+        let start = format!(r#"{{"type":"{GROUP_COMPLETED}","#);
+        body.starts_with(start.as_bytes())
+    }
+}
+
 impl GroupCostBody {
     /// In nano-dollars, never negative.
     pub fn in_nano_dollars(held: Money, charged: Money, saving: Saving) -> Self {
@@ -259,6 +315,31 @@ mod tests {
             let written = serde_json::to_value(GroupStatusBody::from(*status)).unwrap();
             assert_eq!(written, status.as_str());
         }
+    }
+
+    #[test]
+    fn the_callback_of_a_group_is_told_from_that_of_a_cargo() {
+        let counts = GroupCounts {
+            total: 3,
+            succeeded: 2,
+            failed: 1,
+            cancelled: 0,
+        };
+        let body = GroupCallbackBody {
+            event: GROUP_COMPLETED,
+            group_id: "grp_019b76da807b774b805000000000002a".to_owned(),
+            name: "run".to_owned(),
+            status: GroupStatusBody::Completed,
+            completed_at: WireTimestamp("2026-11-15T09:31:00Z".parse().unwrap()),
+            counts: counts.into(),
+            metadata: crate::tracking::raw_json(br#"{"z":1,"a":2}"#.to_vec()),
+        };
+        let encoded = body.encode();
+        assert!(GroupCallbackBody::is_group_body(&encoded));
+        let cargo = "crg_019b76da807b774b805000000000002a".parse().unwrap();
+        let of_cargo = crate::callback::failure_body(cargo, None, "type");
+        assert!(!GroupCallbackBody::is_group_body(&of_cargo));
+        insta::assert_snapshot!(String::from_utf8(encoded).unwrap(), @r#"{"type":"group.completed","group_id":"grp_019b76da807b774b805000000000002a","name":"run","status":"completed","completed_at":"2026-11-15T09:31:00.000000Z","counts":{"total":3,"unfinished":0,"succeeded":2,"failed":1,"cancelled":0},"metadata":{"z":1,"a":2}}"#);
     }
 
     #[test]

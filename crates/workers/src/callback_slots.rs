@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use domain::callback_signature::{CallbackSigner, SignatureHeaders};
 use domain::host_pace::{HostAnswer, HostClass};
 use domain::id::{CargoId, GroupId, ProjectId};
 use domain::time::Timestamp;
@@ -36,7 +37,10 @@ pub struct CallbackLimits {
 /// A callback that this node has claimed and will send.
 #[derive(Debug)]
 pub(crate) struct PendingCallback {
+    /// The id of the delivery.
     pub(crate) cargo: CargoId,
+    /// The completed group whose callback it is. None: it is that of a cargo.
+    pub(crate) group: Option<GroupId>,
     pub(crate) project: ProjectId,
     pub(crate) destination: Destination,
     pub(crate) url: String,
@@ -63,6 +67,19 @@ pub(crate) struct PayloadNames<'a> {
 }
 
 impl PendingCallback {
+    /// Every attempt has its own time and signature, and the same id.
+    pub(crate) fn sign(
+        &self,
+        signer: &CallbackSigner,
+        now: Timestamp,
+        payload: &[u8],
+    ) -> SignatureHeaders {
+        match self.group {
+            Some(group) => signer.sign_for_group(group, now, payload),
+            None => signer.sign(self.cargo, now, payload),
+        }
+    }
+
     /// The body of the callback. Every attempt sends the same bytes, unless the project's option
     /// for metadata changes. An outcome of an earlier version may have failed without a code.
     pub(crate) fn encode_payload(

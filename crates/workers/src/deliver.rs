@@ -4,6 +4,7 @@
 //! due_discovery      finds destinations with due callbacks
 //! due_queue          picks the next ones in fair order, among those with a free slot
 //! claim              claims their rows, and reads their payloads as memory allows
+//! contents           is what a delivery sends: an outcome, or the completion of a group
 //! project_settings   knows whether a project's callbacks are signed and include metadata
 //! send               signs and makes the POSTs
 //! listen_tunnel      hands callbacks over to programs that listen under a name
@@ -36,6 +37,8 @@ use crate::lease::Lease;
 use crate::stage::{Stage, StepResult, Wakeup};
 
 mod claim;
+
+mod contents;
 
 mod due_discovery;
 
@@ -147,6 +150,7 @@ impl DeliverStage {
     }
 
     fn start(&self, mut callback: PendingCallback, lease: CancellationToken, now: Timestamp) {
+        self.lease.check_deadline();
         callback.trace = callback.trace.filter(|_| self.tracer.is_some());
         let class = self.slots.class(&callback.destination).as_str();
         let waited = (now - callback.due_at).to_std().unwrap_or_default();

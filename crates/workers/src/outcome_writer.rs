@@ -204,6 +204,7 @@ fn prepare_group(
             let payload = PendingCallback::encode_payload(head.cargo, success, code, &plain, names);
             pending.push(PendingCallback {
                 cargo: head.cargo,
+                group: None,
                 project: head.project,
                 destination,
                 url: url.clone(),

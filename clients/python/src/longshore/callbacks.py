@@ -16,7 +16,7 @@ MAX_TIMESTAMP_DIGITS = 15
 SECRET_PREFIX = "whsec_"
 PUBLIC_KEY_PREFIX = "whpk_"
 
-__all__ = ["InvalidSignature", "ResultCallback", "sign", "verify"]
+__all__ = ["InvalidSignature", "ResultCallback", "sign", "verify", "verify_signature"]
 
 
 def verify(
@@ -27,10 +27,23 @@ def verify(
     tolerance: float = DEFAULT_TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> ResultCallback:
-    """The callback, if it is signed with any of the secrets. Pass the body as it arrived.
+    """The callback of a cargo, if it is signed with any of the secrets. Pass the body as it arrived.
 
     A secret is `whsec_…`, or the public key `whpk_…`, which needs the extra `ed25519`.
     """
+    verify_signature(body, headers, secrets, tolerance=tolerance, now=now)
+    return ResultCallback.model_validate_json(body)
+
+
+def verify_signature(
+    body: bytes,
+    headers: Mapping[str, str],
+    secrets: str | Sequence[str],
+    *,
+    tolerance: float = DEFAULT_TOLERANCE_SECONDS,
+    now: float | None = None,
+) -> None:
+    """Raises `InvalidSignature` unless it is signed, whatever the body is: use it for callbacks of groups."""
     named = {name.lower(): value for name, value in headers.items()}
     try:
         message_id, stamp = named["webhook-id"], named["webhook-timestamp"]
@@ -45,7 +58,6 @@ def verify(
     known = [secrets] if isinstance(secrets, str) else secrets
     if not any(is_signed(content, signatures, secret) for secret in known):
         raise InvalidSignature("no signature matches any of the secrets")
-    return ResultCallback.model_validate_json(body)
 
 
 def sign(body: bytes, secret: str, *, message_id: str, timestamp: int) -> dict[str, str]:

@@ -8,6 +8,8 @@ import type { CreateGroupRequest, Group, GroupList, GroupQuery, GroupResult, Res
 
 export interface CreateOptions extends CallOptions {
   metadata?: Record<string, unknown>;
+  /** Called once when the group is completed or cancelled. */
+  callbackUrl?: string;
 }
 
 export class Groups {
@@ -18,8 +20,12 @@ export class Groups {
   }
 
   /** Creates a group, or returns the one with this name. */
-  create(name?: string, { metadata, ...options }: CreateOptions = {}): Promise<Group> {
-    const body: CreateGroupRequest = { ...(name !== undefined && { name }), ...(metadata && { metadata }) };
+  create(name?: string, { metadata, callbackUrl, ...options }: CreateOptions = {}): Promise<Group> {
+    const body: CreateGroupRequest = {
+      ...(name !== undefined && { name }),
+      ...(metadata && { metadata }),
+      ...(callbackUrl !== undefined && { callback_url: callbackUrl }),
+    };
     // Without a name every request makes another group.
     const idempotent = name !== undefined;
     return this.#transport.json({ ...options, method: "POST", path: "/groups", body, idempotent });

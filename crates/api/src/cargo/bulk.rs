@@ -28,8 +28,8 @@ mod item_key;
 mod items;
 
 pub(super) use item_key::with_key;
-pub(crate) use items::too_many_items;
 pub(super) use items::{is_bulk_object, is_ndjson, split};
+pub(crate) use items::{not_a_bulk_load, too_many_items};
 
 /// The largest body, unless the operator allows less for every body.
 pub(super) const MAX_BULK_BYTES: usize = 10 << 20;

@@ -16,7 +16,7 @@ use domain::response_shape::ResponseShape;
 use domain::route::InferenceMode;
 use domain::saving::Saving;
 use domain::waiting_status;
-use store::shard::tracking::{self, StoredOutcome, TrackedCargo};
+use store::shard::tracking::{self, StoredOutcome, TrackedCallback, TrackedCargo};
 use tokio::time::Instant;
 use wire::completion::UsageBody;
 use wire::timestamp::WireTimestamp;
@@ -178,15 +178,7 @@ fn tracking_record(
         error_code,
         usage,
         cost: CostBody::in_nano_dollars(tracked.held, charged, saving),
-        callback: tracked.callback.map(|callback| CallbackTrackingBody {
-            url: callback.url,
-            attempts: callback.attempts,
-            last_attempt_at: callback.last_attempt_at.map(WireTimestamp),
-            last_status_code: callback.last_status_code,
-            last_error: callback.last_error,
-            next_attempt_at: callback.next_attempt_at.map(WireTimestamp),
-            delivered_at: callback.delivered_at.map(WireTimestamp),
-        }),
+        callback: tracked.callback.map(callback_body),
         waiting: waiting.map(|waiting| WaitingBody {
             code: waiting.code.as_str(),
             reason: waiting.reason,
@@ -225,4 +217,16 @@ fn taken_route(tracked: &TrackedCargo) -> Option<RouteBody> {
         via: via.as_str(),
         reason: tracked.route_reason.clone(),
     })
+}
+
+pub(crate) fn callback_body(callback: TrackedCallback) -> CallbackTrackingBody {
+    CallbackTrackingBody {
+        url: callback.url,
+        attempts: callback.attempts,
+        last_attempt_at: callback.last_attempt_at.map(WireTimestamp),
+        last_status_code: callback.last_status_code,
+        last_error: callback.last_error,
+        next_attempt_at: callback.next_attempt_at.map(WireTimestamp),
+        delivered_at: callback.delivered_at.map(WireTimestamp),
+    }
 }

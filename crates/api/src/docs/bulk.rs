@@ -9,18 +9,14 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::{
     Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
 };
-use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::response::Response;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use wire::bulk::{
-    AcceptedItem, BulkItemResult, BulkLoadItem, BulkLoadRequest, BulkLoadResponse, RefusedItem,
-};
+use wire::bulk::{AcceptedItem, BulkItemResult, BulkLoadRequest, BulkLoadResponse, RefusedItem};
 
-use super::examples;
 use super::rate_limit::RateLimitHeaders as _;
 use super::responses::{self, AuthenticatedOperation as _};
-use crate::api_error::ApiError;
-use crate::cargo::bulk::too_many_items;
+use super::{examples, load_bodies};
 use crate::rate_limit::{BackstopExceeded, BucketStatus, RateLimitExceeded};
 
 const DESCRIPTION: &str = "Up to 1,000 loads and 10 MB, as a JSON object or as NDJSON with `Content-Type: \
@@ -32,7 +28,7 @@ const DESCRIPTION: &str = "Up to 1,000 loads and 10 MB, as a JSON object or as N
      a group, or if the request has an `Idempotency-Key`.";
 
 pub(super) fn operation() -> Operation {
-    OperationBuilder::new()
+    let operation = OperationBuilder::new()
         .tag("Cargo")
         .operation_id(Some("loadBulk"))
         .summary(Some("Load many requests at once"))
@@ -40,26 +36,15 @@ pub(super) fn operation() -> Operation {
         .parameter(idempotency_key())
         .request_body(Some(request_body()))
         .response("200", results_response())
-        .response("400", bad_request_response())
-        .response(
-            "408",
-            responses::error_response(responses::SLOW_BODY, [("Too slow", ApiError::slow_body())]),
-        )
-        .response("413", too_large_response())
-        .response(
-            "415",
-            responses::error_response(
-                "The body has a Content-Encoding.",
-                [("Compressed", ApiError::unsupported_content_encoding())],
-            ),
-        )
         .response(
             "429",
             responses::error_response(
                 "The platform backstop is reached. Nothing was loaded. Back off exponentially.",
                 [("The backstop", BackstopExceeded.into())],
             ),
-        )
+        );
+    let fault = "missing field `cargo` at line 1 column 2";
+    load_bodies::with_body_errors(operation, "Neither the object nor NDJSON", fault)
         .with_common_errors(KeyRight::Load)
         .build()
 }
@@ -93,17 +78,8 @@ fn request_body() -> RequestBody {
         })
     };
     let object = json!({"cargo": [item("order-7"), item("order-8")]});
-    RequestBodyBuilder::new()
-        .content(
-            "application/json",
-            responses::json_content::<BulkLoadRequest>([("Two loads", object)]),
-        )
-        .content(
-            "application/x-ndjson",
-            responses::json_content::<BulkLoadItem>([("One of the lines", item("order-7"))]),
-        )
-        .required(Some(Required::True))
-        .build()
+    let json = responses::json_content::<BulkLoadRequest>([("Two loads", object)]);
+    load_bodies::request_body(json, item("order-7"))
 }
 
 fn results_response() -> Response {
@@ -133,26 +109,4 @@ fn results_response() -> Response {
     )
     .with_rate_limit_headers()
     .build()
-}
-
-fn bad_request_response() -> Response {
-    let detail = "The body is not a bulk load: missing field `cargo` at line 1 column 2. Send the \
-                  JSON object {\"cargo\": [load, …]}, or one load per line with Content-Type: \
-                  application/x-ndjson.";
-    let problems = [
-        (
-            "Neither the object nor NDJSON",
-            ApiError::with_text(http::StatusCode::BAD_REQUEST, detail),
-        ),
-        ("Incomplete", ApiError::incomplete_body()),
-    ];
-    responses::error_response("The body cannot be split into items.", problems).build()
-}
-
-fn too_large_response() -> Response {
-    let problems = [
-        ("Too many items", too_many_items()),
-        ("Too many bytes", ApiError::too_large(10 << 20)),
-    ];
-    responses::error_response("The body is too large. Nothing was loaded.", problems).build()
 }

@@ -7,17 +7,16 @@ use domain::request_buckets::RequestLimitExceeded;
 use domain::time::Timestamp;
 use domain::token_buckets::TokenUsage;
 use serde_json::json;
-use utoipa::openapi::Required;
 use utoipa::openapi::path::{Operation, OperationBuilder};
-use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::response::Response;
-use wire::bulk::{BulkLoadItem, RefusedItem};
+use wire::bulk::RefusedItem;
 use wire::estimate::{EstimateRequest, EstimateResponse, EstimatedTurnaroundBody};
 use wire::timestamp::WireTimestamp;
 
+use super::load_bodies;
 use super::responses::{self, AuthenticatedOperation as _};
 use crate::api_error::ApiError;
-use crate::cargo::bulk::too_many_items;
 
 const DESCRIPTION: &str = "The body of `POST /cargo/load` or of `POST /cargo/bulk`. Every check of a load is made, also of \
      its files. Nothing is stored, and no token of the rate limit is spent. `faults` has what \
@@ -31,33 +30,22 @@ pub(super) fn operation() -> Operation {
         retry_after_seconds: 1,
     };
     let limited = [("Too many", exceeded.into())];
-    OperationBuilder::new()
+    let operation = OperationBuilder::new()
         .tag("Cargo")
         .operation_id(Some("estimate"))
         .summary(Some("Estimate cost and time of loads"))
         .description(Some(DESCRIPTION))
         .request_body(Some(request_body()))
         .response("200", estimate_response())
-        .response("400", bad_request_response())
-        .response(
-            "408",
-            responses::error_response(responses::SLOW_BODY, [("Too slow", ApiError::slow_body())]),
-        )
-        .response("413", too_large_response())
-        .response(
-            "415",
-            responses::error_response(
-                "The body has a Content-Encoding.",
-                [("Compressed", ApiError::unsupported_content_encoding())],
-            ),
-        )
         .response(
             "429",
             responses::rate_limited_response(responses::error_response(
                 responses::RATE_LIMITED,
                 limited,
             )),
-        )
+        );
+    let fault = "invalid type: integer `1`, expected an array of loads at line 1 column 10";
+    load_bodies::with_body_errors(operation, "`cargo` is not an array", fault)
         .with_common_errors(KeyRight::Load)
         .build()
 }
@@ -71,17 +59,7 @@ fn request_body() -> RequestBody {
         ("One load", load.clone()),
         ("Two loads", json!({"cargo": [load.clone(), load.clone()]})),
     ];
-    RequestBodyBuilder::new()
-        .content(
-            "application/json",
-            responses::json_content::<EstimateRequest>(examples),
-        )
-        .content(
-            "application/x-ndjson",
-            responses::json_content::<BulkLoadItem>([("One of the lines", load)]),
-        )
-        .required(Some(Required::True))
-        .build()
+    load_bodies::request_body(responses::json_content::<EstimateRequest>(examples), load)
 }
 
 fn example_moment(text: &str) -> Timestamp {
@@ -146,26 +124,4 @@ fn estimate_response() -> Response {
         )],
     )
     .build()
-}
-
-fn bad_request_response() -> Response {
-    let detail = "The body is not a bulk load: invalid type: integer `1`, expected an array of \
-                  loads at line 1 column 10. Send the JSON object {\"cargo\": [load, …]}, or one \
-                  load per line with Content-Type: application/x-ndjson.";
-    let problems = [
-        (
-            "`cargo` is not an array",
-            ApiError::with_text(http::StatusCode::BAD_REQUEST, detail),
-        ),
-        ("Incomplete", ApiError::incomplete_body()),
-    ];
-    responses::error_response("The body cannot be split into loads.", problems).build()
-}
-
-fn too_large_response() -> Response {
-    let problems = [
-        ("Too many items", too_many_items()),
-        ("Too many bytes", ApiError::too_large(10 << 20)),
-    ];
-    responses::error_response("The body is too large.", problems).build()
 }

@@ -10,12 +10,13 @@ use domain::reason_code::FailureCode;
 use serde_json::{Value, json};
 use utoipa::openapi::link::LinkBuilder;
 use utoipa::openapi::path::{
-    HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem,
+    Callback, HttpMethod, Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn,
+    PathItem,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Required};
+use utoipa::openapi::{Content, RefOr, Required};
 
 use super::examples;
 use super::rate_limit::{self, RateLimitHeaders as _};
@@ -64,16 +65,7 @@ pub(super) fn operation() -> Operation {
         .response("429", rate_limit::too_many_requests())
         .with_common_errors(KeyRight::Load)
         .response("403", forbidden_response())
-        .callback(
-            "result",
-            RefOr::T(
-                [(
-                    CALLBACK_EXPRESSION.to_owned(),
-                    RefOr::T(callback_operation()),
-                )]
-                .into(),
-            ),
-        )
+        .callback("result", callbacks_to_url(result_callback()))
         .build()
 }
 
@@ -261,7 +253,8 @@ fn expect_error(body: &[u8]) -> ApiError {
 const SIGNATURE_HEADERS: [(&str, &str); 3] = [
     (
         "webhook-id",
-        "Only if your project signs its callbacks: the `cargo_id`, the same for every attempt.",
+        "Only if your project signs its callbacks: the `cargo_id` or the `group_id`, the \
+         same for every attempt.",
     ),
     (
         "webhook-timestamp",
@@ -286,7 +279,7 @@ fn signature_header((name, description): (&str, &str)) -> Parameter {
         .build()
 }
 
-fn callback_operation() -> PathItem {
+fn result_callback() -> PathItem {
     let parsed = |body: Vec<u8>| serde_json::from_slice(&body).unwrap_or_default();
     let response = serde_json::to_vec(&examples::response()).unwrap_or_default();
     let payloads = [
@@ -306,11 +299,26 @@ fn callback_operation() -> PathItem {
             )),
         ),
     ];
+    let description = "Answer 2xx within 30 seconds. Otherwise the callback is retried after 30 s, \
+                       2 min, 10 min, 30 min and 1 h. After the last retry the status is \
+                       `callback_failed`, and the result stays in tracking until it is erased. \
+                       Redirects are not followed. If your project signs its callbacks, verify the \
+                       signature over the bytes of the body with a Standard Webhooks library. \
+                       Otherwise check that the `cargo_id` is one that you received.";
+    let content = responses::json_content::<wire::callback::CallbackBody>(payloads);
+    let summary = "The result, sent to your callback_url";
+    describe_callback(summary, description, content)
+}
+
+/// Where the callback of an operation goes: to the `callback_url` of its body.
+pub(super) fn callbacks_to_url(callback: PathItem) -> RefOr<Callback> {
+    RefOr::T([(CALLBACK_EXPRESSION.to_owned(), RefOr::T(callback))].into())
+}
+
+/// A callback, with its headers and its answers.
+pub(super) fn describe_callback(summary: &str, description: &str, content: Content) -> PathItem {
     let body = RequestBodyBuilder::new()
-        .content(
-            "application/json",
-            responses::json_content::<wire::callback::CallbackBody>(payloads),
-        )
+        .content("application/json", content)
         .required(Some(Required::True))
         .build();
     let delivered = ResponseBuilder::new().description(
@@ -322,15 +330,8 @@ fn callback_operation() -> PathItem {
          seconds. The callback is retried.",
     );
     let operation = OperationBuilder::new()
-        .summary(Some("The result, sent to your callback_url"))
-        .description(Some(
-            "Answer 2xx within 30 seconds. Otherwise the callback is retried after 30 s, 2 min, \
-             10 min, 30 min and 1 h. After the last retry the status is `callback_failed`, and \
-             the result stays in tracking until it is erased. Redirects are not followed. If your \
-             project signs its callbacks, verify the signature over the bytes of the body with a \
-             Standard Webhooks library. Otherwise check that the `cargo_id` is one that you \
-             received.",
-        ))
+        .summary(Some(summary))
+        .description(Some(description))
         .parameters(Some(SIGNATURE_HEADERS.map(signature_header)))
         .securities(Some([]))
         .request_body(Some(body))

@@ -21,6 +21,6 @@ pub(crate) async fn cancel(
     let (project, now) = (requested.caller.project, shard.clock.now());
     let group = group::request_cancel(shard, project, requested.id, now).await?;
     let group = group.ok_or_else(ApiError::group_not_found)?;
-    let response = record::with_failures(shard, group).await?;
+    let response = record::full_record(shard, group).await?;
     Ok((StatusCode::ACCEPTED, Json(response)).into_response())
 }

@@ -21,7 +21,7 @@ pub(crate) async fn create(
     State(app): State<App>,
     BufferedBody(body): BufferedBody,
 ) -> Result<Response, ApiError> {
-    let requested = validation::parse_create(&body)?;
+    let requested = validation::parse_create(&body, &app.rules)?;
     let shard = &app.shard_handle(caller.berth)?.shard;
     let now = shard.clock.now();
     let id = GroupId::new(now, caller.berth, rand::rng().random());
@@ -35,7 +35,7 @@ pub(crate) async fn create(
         project: caller.project,
         name,
         metadata: requested.metadata,
-        callback: None,
+        callback: requested.callback,
     };
     let (status, existing, group) = match group::create(shard, &new, now).await? {
         GroupCreation::Created(group) => (StatusCode::CREATED, false, group),

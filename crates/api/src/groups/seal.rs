@@ -20,7 +20,7 @@ pub(crate) async fn seal(
     let shard = &app.shard_handle(requested.caller.berth)?.shard;
     let (project, now) = (requested.caller.project, shard.clock.now());
     match group::seal(shard, project, requested.id, total, now).await? {
-        SealResult::Sealed(group) => Ok(Json(record::with_failures(shard, group).await?)),
+        SealResult::Sealed(group) => Ok(Json(record::full_record(shard, group).await?)),
         SealResult::NotFound => Err(ApiError::group_not_found()),
         SealResult::OtherTotal { total: counted } => Err(errors::total_mismatch(total, counted)),
     }

@@ -5,11 +5,13 @@
 use std::collections::HashMap;
 
 use axum::http::StatusCode;
+use domain::callback_url::CallbackUrl;
 use domain::cargo_group::GroupName;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::api_error::ApiError;
+use crate::load_validation::LoadRules;
 use crate::validation_errors::ValidationErrors;
 
 const MAX_METADATA_BYTES: usize = 4096;
@@ -20,13 +22,18 @@ pub(crate) struct GroupCreationRequest {
     pub(crate) name: Option<GroupName>,
     /// The text of a JSON object, unchanged.
     pub(crate) metadata: Option<Vec<u8>>,
+    pub(crate) callback: Option<CallbackUrl>,
 }
 
-pub(crate) fn parse_create(body: &[u8]) -> Result<GroupCreationRequest, ApiError> {
+pub(crate) fn parse_create(
+    body: &[u8],
+    rules: &LoadRules,
+) -> Result<GroupCreationRequest, ApiError> {
     let mut fields = GroupFields::parse(body)?;
     let requested = GroupCreationRequest {
         name: fields.read("name", parse_name),
         metadata: fields.read("metadata", parse_metadata),
+        callback: fields.read("callback_url", |raw| parse_callback(raw, rules)),
     };
     fields.finish(requested)
 }
@@ -49,9 +56,19 @@ pub(crate) fn parse_seal(body: &[u8]) -> Result<Option<u64>, ApiError> {
 type FieldFault = (&'static str, String);
 
 fn parse_name(raw: &RawValue) -> Result<GroupName, FieldFault> {
-    let text: String = serde_json::from_str(raw.get())
-        .map_err(|_| ("string_type", "Input should be a string".to_owned()))?;
+    let text = parse_text(raw)?;
     GroupName::new(&text).map_err(|fault| ("value_error", format!("Invalid name: {fault}")))
+}
+
+fn parse_callback(raw: &RawValue, rules: &LoadRules) -> Result<CallbackUrl, FieldFault> {
+    let text = parse_text(raw)?;
+    let url = rules.parse_callback_url(&text);
+    url.map_err(|refusal| ("value_error", refusal.to_string()))
+}
+
+fn parse_text(raw: &RawValue) -> Result<String, FieldFault> {
+    serde_json::from_str(raw.get())
+        .map_err(|_| ("string_type", "Input should be a string".to_owned()))
 }
 
 /// The JSON text is stored unchanged, because the order of keys or a long number may matter to
@@ -122,15 +139,49 @@ fn not_an_object(body: &[u8], error: &serde_json::Error) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use domain::callback_url::AllowedSchemes;
+
     use super::*;
+
+    const RULES: LoadRules = LoadRules {
+        schemes: AllowedSchemes::HttpsOnly,
+        allows_listeners: true,
+        max_messages: 1,
+        max_references: 1,
+        max_stop_sequences: 1,
+    };
+
+    fn parse(body: &str) -> Result<GroupCreationRequest, ApiError> {
+        parse_create(body.as_bytes(), &RULES)
+    }
+
+    #[test]
+    fn a_callback_url_follows_the_rules_of_loads() {
+        for (url, host) in [
+            ("https://example.com/groups", "example.com:443"),
+            ("listen://dev", "listen://dev"),
+        ] {
+            let read = parse(&format!(r#"{{"callback_url": "{url}"}}"#)).unwrap();
+            assert_eq!(read.callback.unwrap().host(), host);
+        }
+        let plain = parse(r#"{"callback_url": "http://example.com/groups"}"#).unwrap_err();
+        assert_eq!(plain.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    }
 
     #[test]
     fn every_field_is_optional() {
-        for nothing in ["", "{}", r#"{"name": null, "metadata": null, "x": 1}"#] {
-            let read = parse_create(nothing.as_bytes()).unwrap();
-            assert_eq!((read.name, read.metadata), (None, None));
+        for nothing in [
+            "",
+            "{}",
+            r#"{"name": null, "metadata": null, "callback_url": null, "x": 1}"#,
+        ] {
+            let read = parse(nothing).unwrap();
+            assert_eq!(
+                (read.name, read.metadata, read.callback),
+                (None, None, None)
+            );
         }
-        let read = parse_create(br#"{"name": "run:1", "metadata": {"z": 1,  "a": 2}}"#).unwrap();
+        let read = parse(r#"{"name": "run:1", "metadata": {"z": 1,  "a": 2}}"#).unwrap();
         assert_eq!(read.name.unwrap().as_str(), "run:1");
         assert_eq!(read.metadata.unwrap(), br#"{"z": 1,  "a": 2}"#);
         assert_eq!(parse_seal(b"").unwrap(), None);
@@ -139,12 +190,13 @@ mod tests {
 
     #[test]
     fn all_faults_are_reported() {
-        let error = parse_create(br#"{"name": "a b", "metadata": []}"#).unwrap_err();
+        let wrong = r#"{"name": "a b", "metadata": [], "callback_url": "example.com"}"#;
+        let error = parse(wrong).unwrap_err();
         assert_eq!(error.status(), StatusCode::UNPROCESSABLE_ENTITY);
         let body = serde_json::to_value(error.into_body()).unwrap();
         let faults = body["detail"].as_array().unwrap();
         let places: Vec<_> = faults.iter().map(|it| &it["loc"][1]).collect();
-        assert_eq!(places, ["name", "metadata"]);
+        assert_eq!(places, ["name", "metadata", "callback_url"]);
         for wrong in ["-1", "1.5", "\"1\""] {
             let body = format!("{{\"total\": {wrong}}}");
             let error = parse_seal(body.as_bytes()).unwrap_err();

@@ -13,6 +13,7 @@ use store::Shard;
 use store::shard::handover::TakenHandover;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
+use wire::group::GroupCallbackBody;
 use wire::listen::{ListenerCallbackEvent, ListenerReadyEvent};
 
 use crate::key_recheck::KeyRecheck;
@@ -116,7 +117,12 @@ impl ListenerStream {
         let mut headers: BTreeMap<String, String> = names.zip(callback.headers.values).collect();
         if !headers.contains_key(SIGNATURE_HEADER) {
             let now = self.shard.clock.now();
-            let signature = self.signer.sign(callback.cargo, now, &callback.body);
+            let (id, body) = (callback.cargo, &callback.body);
+            let signature = if GroupCallbackBody::is_group_body(body) {
+                self.signer.sign_for_group(id.uuid().into(), now, body)
+            } else {
+                self.signer.sign(id, now, body)
+            };
             let pairs = signature.pairs().into_iter();
             headers.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }

@@ -9,6 +9,7 @@ use tower::ServiceExt as _;
 use crate::support::http::{AppResponse, chat_request};
 use crate::support::{Customer, MOCK_DELAY, TestService};
 
+mod callback;
 mod results;
 
 /// A response whose body is not JSON.
@@ -185,6 +186,29 @@ async fn a_sealed_group_takes_no_new_cargo_and_is_completed_with_its_last() {
     let counts = json!({"total": 2, "unfinished": 0, "succeeded": 1, "failed": 1, "cancelled": 0});
     assert_eq!(record["counts"], counts);
     assert_eq!(record["failures"][0]["count"], 1);
+}
+
+#[tokio::test]
+async fn an_unfinished_group_shows_when_it_is_expected_to_end() {
+    let mut service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let group = service.create_named_group(&customer, "run").await;
+    let path = format!("/groups/{group}");
+    let empty = service.get(&customer, &path).await.body;
+    assert_eq!(empty.get("expected_at"), None);
+    service
+        .load_group_members(&customer, &group, &["one"])
+        .await;
+    let unknown = service.get(&customer, &path).await.body;
+    assert_eq!(unknown.get("expected_at"), None);
+    let measured = sqlx::raw_sql("update shard.lane set turnaround_seconds = 600");
+    measured.execute(&service.north.pool).await.unwrap();
+    let expected = domain::time::to_wire(service.now() + chrono::TimeDelta::minutes(10));
+    let record = service.get(&customer, &path).await.body;
+    assert_eq!(record["expected_at"], json!(expected));
+    service.complete_all_cargo().await;
+    let completed = service.get(&customer, &path).await.body;
+    assert_eq!(completed.get("expected_at"), None);
 }
 
 #[tokio::test]

@@ -57,6 +57,8 @@ mod interleavings;
 
 mod isolation;
 
+mod leases;
+
 mod lifecycle;
 
 mod listen;
@@ -122,6 +124,8 @@ mod stream;
 mod takeover;
 
 mod tracing_spans;
+
+mod unknown_jobs;
 
 mod waiting_status;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::callback_health::{self, CallbackAttemptResult, CallbackTallyKey, LatencyBucket};
-use domain::id::{CargoId, ProjectId};
+use domain::id::{CargoId, GroupId, ProjectId};
 use domain::time::Timestamp;
 use domain::trace_context::TraceContext;
 use domain::usage::{UsageAmounts, UsageEvent, UsageKey, UsageTally};
@@ -13,6 +13,7 @@ use sqlx::types::Uuid;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::shard::attempt::group_attempt::record_group_attempt;
 use crate::shard::attempt::log::log;
 use crate::shard::attempt::transitions::{
     CallbackEnd, close_resend, end_callback, record_redelivery, schedule_retry,
@@ -25,6 +26,8 @@ use crate::shard::project_keys::write_keys_within_limit;
 use crate::shard::usage;
 
 mod transitions;
+
+mod group_attempt;
 
 mod log;
 
@@ -44,7 +47,10 @@ const FAILED: CallbackEnd = CallbackEnd {
 /// An attempt that ended.
 #[derive(Debug, Clone)]
 pub struct EndedAttempt {
+    /// The id of the delivery.
     pub cargo: CargoId,
+    /// The group whose callback it is. None: it is that of a cargo.
+    pub group: Option<GroupId>,
     /// None if no POST was made: then there is no answer.
     pub project: Option<ProjectId>,
     pub number: u32,
@@ -124,13 +130,15 @@ async fn write(
     rows: AttemptLog,
     now: Timestamp,
 ) -> Result<u64, Error> {
+    let (of_groups, ended): (Vec<&EndedAttempt>, Vec<&EndedAttempt>) =
+        ended.iter().partition(|attempt| attempt.group.is_some());
     let answered = ended.iter().filter(|attempt| !attempt.answer.is_empty());
     let values = answered.filter_map(|attempt| Some((attempt.project?, 1)));
     let keys = write_keys_within_limit(shard, values).await?;
     let mut tx = shard.begin().await?;
     let mut ours: HashMap<Uuid, RecordedCallback> = HashMap::with_capacity(ended.len());
     let mut changes = Changes::default();
-    for (verdict, cargo) in group_by_result(ended) {
+    for (verdict, cargo) in group_by_result(&ended) {
         let called = match verdict {
             AttemptResult::Retry { due_at } => {
                 schedule_retry(&mut tx, claim, &cargo, due_at).await?
@@ -159,12 +167,16 @@ async fn write(
         log(&mut tx, &logged, &keys, &health, now).await?;
     }
     changes.write(&mut tx, now).await?;
+    let mut recorded = u64::try_from(ours.len()).unwrap_or_default();
+    for attempt in of_groups {
+        recorded += u64::from(record_group_attempt(&mut tx, claim, attempt).await?);
+    }
     tx.commit().await?;
-    Ok(u64::try_from(ours.len()).unwrap_or_default())
+    Ok(recorded)
 }
 
 /// Cargo with the same result is updated in one statement.
-fn group_by_result(ended: &[EndedAttempt]) -> BTreeMap<AttemptResult, Vec<Uuid>> {
+fn group_by_result(ended: &[&EndedAttempt]) -> BTreeMap<AttemptResult, Vec<Uuid>> {
     let mut alike: BTreeMap<AttemptResult, Vec<Uuid>> = BTreeMap::new();
     for attempt in ended {
         let cargo = alike.entry(attempt.result).or_default();

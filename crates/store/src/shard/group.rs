@@ -3,6 +3,7 @@
 //! Locks are taken in one order everywhere: account, file by id, group by id. A transaction that
 //! has locked a group locks nothing else.
 
+mod callback;
 mod change;
 mod create;
 mod expire;
@@ -13,6 +14,7 @@ mod result_body;
 mod results;
 mod row;
 
+pub use crate::shard::group::callback::{StoredGroupCallback, find_callback, read_callbacks};
 pub use crate::shard::group::change::{SealResult, request_cancel, seal};
 pub(crate) use crate::shard::group::create::count_unfinished;
 pub use crate::shard::group::create::{GroupCreation, NewGroup, create};

@@ -4,7 +4,7 @@ mod results;
 
 use std::collections::HashMap;
 
-use domain::cargo_group::{GroupCounts, GroupStatus, GroupTimes};
+use domain::cargo_group::{GroupCounts, GroupPace, GroupStatus, GroupTimes};
 use domain::id::{GroupId, ProjectId};
 use domain::money::Money;
 use domain::outcome::TokenUsage;
@@ -42,6 +42,15 @@ pub struct ProjectGroup {
 }
 
 impl ProjectGroup {
+    pub const fn pace(&self) -> GroupPace {
+        GroupPace {
+            status: self.status(),
+            counts: self.counts,
+            loaded_at: self.loaded_at,
+            turnaround_seconds: self.turnaround_seconds,
+        }
+    }
+
     pub const fn status(&self) -> GroupStatus {
         GroupStatus::of(&self.times)
     }

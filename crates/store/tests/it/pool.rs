@@ -160,7 +160,8 @@ async fn a_silent_server_is_abandoned_at_the_deadline() {
         .execute(&mut session)
         .await;
     assert!(store::Error::from(silent.unwrap_err()).is_unavailable());
-    assert!(began.elapsed() < Duration::from_secs(5));
+    // The server would answer after 30 s.
+    assert!(began.elapsed() < Duration::from_secs(20));
     drop(session);
     assert!(number(&lease, SELECT_BACKEND_PID).await > 0);
 }

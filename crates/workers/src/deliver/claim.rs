@@ -4,13 +4,14 @@ use chrono::TimeDelta;
 use domain::batch::MAX_TAKEOVERS;
 use domain::id::CargoId;
 use domain::time::Timestamp;
-use store::shard::delivery::{self, ClaimedDelivery, StoredCallback};
+use store::shard::delivery::{self, ClaimedDelivery};
 use store::shard::node::Claim;
 use tokio_util::sync::CancellationToken;
 
-use super::DeliverStage;
+use super::contents::CallbackContents;
 use super::send::FinishedCallback;
-use crate::callback_slots::{PayloadNames, PendingCallback};
+use super::{DeliverStage, contents};
+use crate::callback_slots::PendingCallback;
 
 /// When a callback is tried again whose data key is unavailable.
 const KEY_RETRY_DELAY: TimeDelta = TimeDelta::seconds(15);
@@ -45,7 +46,7 @@ pub(super) struct UnsentDelivery {
     claim: Claim,
     lease: CancellationToken,
     /// Read by a second statement, which takes no locks.
-    stored: Option<StoredCallback>,
+    stored: Option<CallbackContents>,
     /// How many bytes of the payload budget it holds.
     bytes: usize,
 }
@@ -58,7 +59,7 @@ impl UnsentDelivery {
 
     fn lacks_key(&self) -> bool {
         let stored = self.stored.as_ref();
-        stored.is_some_and(|stored| stored.lacks_key)
+        stored.is_some_and(CallbackContents::lacks_key)
     }
 }
 
@@ -107,7 +108,10 @@ impl DeliverStage {
         self.postpone_without_key(now).await?;
         let (mut chosen, mut waiting, mut ended) = (Vec::new(), Vec::new(), 0);
         for unsent in std::mem::take(&mut self.unsent) {
-            let size = unsent.stored.as_ref().and_then(|it| it.unpacked_size);
+            let size = unsent
+                .stored
+                .as_ref()
+                .and_then(CallbackContents::unpacked_size);
             let reason = match size {
                 _ if unsent.delivery.takeovers >= MAX_TAKEOVERS => INTERRUPTED_REASON,
                 None => UNREADABLE_REASON,
@@ -124,7 +128,7 @@ impl DeliverStage {
                 }
             };
             ended += 1;
-            self.skip_attempt(unsent.delivery, unsent.claim, reason, now);
+            self.skip_attempt(unsent, reason, now);
         }
         self.unsent = waiting;
         self.read_bodies(&mut chosen).await?;
@@ -175,7 +179,7 @@ impl DeliverStage {
         let unread = self.unsent.iter().filter(|it| it.stored.is_none());
         let cargo: Vec<_> = unread.map(|it| it.delivery.cargo).collect();
         if !cargo.is_empty() {
-            let mut contents = delivery::read_callbacks(&self.shard, &cargo).await?;
+            let mut contents = contents::read(&self.shard, &cargo).await?;
             for unsent in &mut self.unsent {
                 if unsent.stored.is_none() {
                     unsent.stored = contents.remove(&unsent.delivery.cargo);
@@ -183,7 +187,7 @@ impl DeliverStage {
             }
         }
         let stored = self.unsent.iter().filter_map(|it| it.stored.as_ref());
-        let projects = stored.map(|stored| stored.project);
+        let projects = stored.map(CallbackContents::project);
         let settings = &mut self.project_settings;
         settings.refresh(&self.shard, projects, now).await
     }
@@ -212,7 +216,7 @@ impl DeliverStage {
     async fn read_bodies(&mut self, chosen: &mut Vec<UnsentDelivery>) -> Result<(), store::Error> {
         let lacks_body = |unsent: &UnsentDelivery| {
             let stored = unsent.stored.as_ref();
-            stored.is_some_and(StoredCallback::lacks_body)
+            stored.is_some_and(CallbackContents::lacks_body)
         };
         let long = chosen.iter().filter(|unsent| lacks_body(unsent));
         let cargo: Vec<_> = long.map(|unsent| unsent.delivery.cargo).collect();
@@ -240,67 +244,46 @@ impl DeliverStage {
         Ok(())
     }
 
-    fn unpack(&self, unsent: UnsentDelivery, now: Timestamp) {
-        let UnsentDelivery {
-            delivery,
-            claim,
-            lease,
-            stored,
-            bytes,
-        } = unsent;
-        let unpacked = stored.map(|stored| {
-            let (project, url, success) = (stored.project, stored.url.clone(), stored.success);
-            let (code, metadata) = (stored.failure_code.clone(), stored.metadata.clone());
-            let trace = stored.trace;
-            let (group, custom_id) = (stored.group, stored.custom_id.clone());
-            let plain = stored.unpack()?;
-            let names = PayloadNames {
-                group,
-                custom_id: custom_id.as_deref(),
-                metadata: metadata.as_deref(),
-            };
-            let payload = PendingCallback::encode_payload(
-                delivery.cargo,
-                success,
-                code.as_deref(),
-                &plain,
-                names,
-            );
-            Ok::<_, store::Error>((project, url, payload, trace))
-        });
-        let Some(Ok((project, url, payload, trace))) = unpacked else {
-            self.slots.release_bytes(&delivery.destination, bytes);
-            self.skip_attempt(delivery, claim, UNREADABLE_REASON, now);
+    fn unpack(&self, mut unsent: UnsentDelivery, now: Timestamp) {
+        let (cargo, bytes) = (unsent.delivery.cargo, unsent.bytes);
+        let stored = unsent.stored.take();
+        let Some(unpacked) = stored.and_then(|stored| stored.unpack(cargo)) else {
+            self.slots
+                .release_bytes(&unsent.delivery.destination, bytes);
+            self.skip_attempt(unsent, UNREADABLE_REASON, now);
             return;
         };
+        let delivery = unsent.delivery;
         let callback = PendingCallback {
-            cargo: delivery.cargo,
-            project,
+            cargo,
+            group: unpacked.group,
+            project: unpacked.project,
             destination: delivery.destination,
-            url,
+            url: unpacked.url,
             number: delivery.number,
             is_resend: delivery.is_resend,
             due_at: delivery.due_at,
-            claim,
+            claim: unsent.claim,
             bytes,
             lacks_names: false,
-            payload,
-            trace,
+            payload: unpacked.payload,
+            trace: unpacked.trace,
         };
-        self.start(callback, lease, now);
+        self.start(callback, unsent.lease, now);
     }
 
     /// Ends an attempt without a POST. It counts as failed, and the retry schedule continues.
-    fn skip_attempt(
-        &self,
-        delivery: ClaimedDelivery,
-        claim: Claim,
-        reason: NotSentReason,
-        now: Timestamp,
-    ) {
+    fn skip_attempt(&self, unsent: UnsentDelivery, reason: NotSentReason, now: Timestamp) {
+        let UnsentDelivery {
+            delivery,
+            claim,
+            stored,
+            ..
+        } = unsent;
+        let group = stored.as_ref().and_then(CallbackContents::group);
         let error = self.report_unsent(delivery.cargo, reason);
-        self.sender
-            .skip(FinishedCallback::not_sent(delivery, claim, error, now));
+        let finished = FinishedCallback::not_sent(delivery, group, claim, error, now);
+        self.sender.skip(finished);
     }
 
     /// Returns the error for the attempt.

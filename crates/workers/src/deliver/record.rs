@@ -42,6 +42,7 @@ impl DeliverStage {
     fn keep_unrecorded(&mut self, finished: FinishedCallback, claim: Claim, now: Timestamp) {
         let FinishedCallback {
             cargo,
+            group,
             project,
             number,
             is_resend,
@@ -81,6 +82,7 @@ impl DeliverStage {
         self.unrecorded_claim = claim;
         self.unrecorded.push(EndedAttempt {
             cargo,
+            group,
             project,
             number,
             started_at,
@@ -200,7 +202,7 @@ fn count_ended(group: &[EndedAttempt]) {
             | AttemptResult::ResendFailed => continue,
         };
         metrics::counter!("longshore_callbacks_ended_total", "outcome" => outcome).increment(1);
-        if ended.result == AttemptResult::Delivered {
+        if ended.result == AttemptResult::Delivered && ended.group.is_none() {
             let since_load = ended.ended_at - id::timestamp_of(ended.cargo.uuid());
             metrics::histogram!("longshore_cargo_callback_seconds")
                 .record(since_load.as_seconds_f64().max(0.0));

@@ -7,7 +7,7 @@ use domain::callback_signature::{CallbackSigner, SignatureHeaders};
 use domain::callback_url::listener_of;
 use domain::cargo_spans::delivery_context;
 use domain::host_pace::HostAnswer;
-use domain::id::{CargoId, ProjectId};
+use domain::id::{CargoId, GroupId, ProjectId};
 use domain::time::Timestamp;
 use domain::trace_context::TraceContext;
 use outbound::callback::{CallbackAttempt, CallbackClient};
@@ -26,7 +26,10 @@ const TUNNEL_OFF: &str = "not sent: the operator has switched the listen tunnel 
 /// A callback attempt that has ended.
 #[derive(Debug)]
 pub(super) struct FinishedCallback {
+    /// The id of the delivery.
     pub(super) cargo: CargoId,
+    /// The group whose callback it is. None: it is that of a cargo.
+    pub(super) group: Option<GroupId>,
     /// None if its row was not read.
     pub(super) project: Option<ProjectId>,
     pub(super) destination: Destination,
@@ -53,6 +56,7 @@ impl FinishedCallback {
     pub(super) fn new(callback: PendingCallback, end: AttemptEnd, started_at: Timestamp) -> Self {
         Self {
             cargo: callback.cargo,
+            group: callback.group,
             project: Some(callback.project),
             destination: callback.destination,
             number: callback.number,
@@ -67,12 +71,14 @@ impl FinishedCallback {
 
     pub(super) fn not_sent(
         delivery: ClaimedDelivery,
+        group: Option<GroupId>,
         claim: Claim,
         reason: &'static str,
         now: Timestamp,
     ) -> Self {
         Self {
             cargo: delivery.cargo,
+            group,
             project: None,
             destination: delivery.destination,
             number: delivery.number,
@@ -149,12 +155,12 @@ impl CallbackTargets {
 }
 
 impl CallbackSender {
-    pub(super) fn new(targets: CallbackTargets, bell: Wakeup) -> Self {
+    pub(super) fn new(targets: CallbackTargets, wakeup: Wakeup) -> Self {
         Self {
             targets,
             in_flight: TaskTracker::new(),
             finished: mpsc::unbounded_channel(),
-            wakeup: bell,
+            wakeup,
         }
     }
 
@@ -167,11 +173,10 @@ impl CallbackSender {
         now: Timestamp,
     ) {
         let (targets, finished) = (self.targets.clone(), self.finished.0.clone());
-        let bell = self.wakeup.clone();
+        let wakeup = self.wakeup.clone();
         self.in_flight.spawn(async move {
             let payload = std::mem::take(&mut callback.payload);
-            // Every attempt has its own time and signature, and the same id.
-            let signature = signer.map(|signer| signer.sign(callback.cargo, now, &payload));
+            let signature = signer.map(|signer| callback.sign(&signer, now, &payload));
             let (cargo, number) = (callback.cargo, callback.number);
             let trace = callback.trace;
             let trace = trace.map(|load| delivery_context(load, cargo, number));
@@ -184,7 +189,7 @@ impl CallbackSender {
             let ended = FinishedCallback::new(callback, end, now);
             // The receiver is gone only after deliver has ended, and then the row is free again.
             let _ = finished.send(ended);
-            bell.wake();
+            wakeup.wake();
         });
     }
 
@@ -233,6 +238,7 @@ mod tests {
         };
         let callback = || PendingCallback {
             cargo: CargoId::from_uuid(uuid::Uuid::nil()),
+            group: None,
             project: uuid::Uuid::nil().into(),
             destination: Destination {
                 organization: uuid::Uuid::nil().into(),

@@ -20,9 +20,11 @@ class AsyncGroups:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def create(self, name: str | None = None, *, metadata: dict[str, Any] | None = None) -> Group:
-        """Creates a group, or returns the one with this name."""
-        body = without_none({"name": name, "metadata": metadata})
+    async def create(
+        self, name: str | None = None, *, metadata: dict[str, Any] | None = None, callback_url: str | None = None
+    ) -> Group:
+        """Creates a group, or returns the one with this name. `callback_url` is called when it is completed."""
+        body = without_none({"name": name, "metadata": metadata, "callback_url": callback_url})
         request = post("/groups", body, is_idempotent=name is not None)
         return await self._transport.call(request, Group)
 

@@ -21,9 +21,11 @@ class Groups:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, name: str | None = None, *, metadata: dict[str, Any] | None = None) -> Group:
-        """Creates a group, or returns the one with this name."""
-        body = without_none({"name": name, "metadata": metadata})
+    def create(
+        self, name: str | None = None, *, metadata: dict[str, Any] | None = None, callback_url: str | None = None
+    ) -> Group:
+        """Creates a group, or returns the one with this name. `callback_url` is called when it is completed."""
+        body = without_none({"name": name, "metadata": metadata, "callback_url": callback_url})
         request = post("/groups", body, is_idempotent=name is not None)
         return self._transport.call(request, Group)
 

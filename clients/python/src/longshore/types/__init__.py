@@ -91,6 +91,7 @@ from longshore.types.files import (
 )
 from longshore.types.groups import (
     Group,
+    GroupCallback,
     GroupCost,
     GroupCounts,
     GroupFailure,
@@ -140,6 +141,7 @@ __all__ = [
     "FileContent",
     "FileList",
     "Group",
+    "GroupCallback",
     "GroupCost",
     "GroupCounts",
     "GroupFailure",

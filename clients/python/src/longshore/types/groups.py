@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from longshore.types._base import Response
 from longshore.types.completions import Completion, Usage
+from longshore.types.cargo import CallbackTracking
 
 
 GroupStatus: TypeAlias = Literal["open", "sealed", "cancelling", "cancelled", "completed"] | str
@@ -50,10 +51,12 @@ class Group(Response):
     sealed_at: datetime | None
     cancel_requested_at: datetime | None
     completed_at: datetime | None
+    expected_at: datetime | None = None
     counts: GroupCounts
     usage: Usage
     cost: GroupCost
     failures: list[GroupFailure] | None = None
+    callback: CallbackTracking | None = None
     metadata: dict[str, Any] | None
     existing: bool | None = None
 
@@ -63,6 +66,18 @@ class GroupList(Response):
 
     groups: list[Group]
     next_cursor: str | None
+
+
+class GroupCallback(Response):
+    """Sent to the `callback_url` of a group when the group is completed or cancelled."""
+
+    type: str
+    group_id: str
+    name: str
+    status: GroupStatus
+    completed_at: datetime
+    counts: GroupCounts
+    metadata: dict[str, Any] | None
 
 
 class GroupResultCost(Response):

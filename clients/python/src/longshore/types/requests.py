@@ -338,6 +338,7 @@ class CreateGroupRequest(TypedDict):
 
     name: NotRequired[str | None]
     metadata: NotRequired[dict[str, Any] | None]
+    callback_url: NotRequired[str | None]
 
 
 class SealGroupRequest(TypedDict):

@@ -61,19 +61,22 @@ fn split_lines(body: &Bytes) -> Vec<Bytes> {
 }
 
 fn split_object(body: &Bytes) -> Result<Vec<Bytes>, ApiError> {
-    let envelope: BulkEnvelope<'_> = serde_json::from_slice(body).map_err(|error| {
-        let detail = format!(
-            "The body is not a bulk load: {error}. Send the JSON object {{\"cargo\": [load, …]}}, \
-             or one load per line with Content-Type: application/x-ndjson."
-        );
-        ApiError::with_text(StatusCode::BAD_REQUEST, detail)
-    })?;
+    let envelope: BulkEnvelope<'_> =
+        serde_json::from_slice(body).map_err(|error| not_a_bulk_load(&error.to_string()))?;
     let BulkEnvelope {
         cargo: BoundedItems(items),
     } = envelope;
     let items = items.into_iter();
     let items = items.map(|item| body.slice_ref(item.get().as_bytes()));
     Ok(items.collect())
+}
+
+pub(crate) fn not_a_bulk_load(fault: &str) -> ApiError {
+    let detail = format!(
+        "The body is not a bulk load: {fault}. Send the JSON object {{\"cargo\": [load, …]}}, or \
+         one load per line with Content-Type: application/x-ndjson."
+    );
+    ApiError::with_text(StatusCode::BAD_REQUEST, detail)
 }
 
 pub(crate) fn too_many_items() -> ApiError {

@@ -3,11 +3,12 @@
 use domain::key_scope::KeyRight;
 use serde_json::json;
 use utoipa::openapi::Required;
-use utoipa::openapi::path::{Operation, OperationBuilder};
+use utoipa::openapi::path::{Operation, OperationBuilder, PathItem};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use wire::group::{CreateGroupRequest, GroupResponse, SealGroupRequest};
+use wire::group::{CreateGroupRequest, GroupCallbackBody, GroupResponse, SealGroupRequest};
 
 use super::{GroupOperation as _, examples, expect_error};
+use crate::docs::load::{DOCUMENTED_RULES, callbacks_to_url, describe_callback};
 use crate::docs::responses;
 use crate::groups::{checked, errors};
 
@@ -16,9 +17,14 @@ pub(super) fn create() -> Operation {
         existing: Some(existing),
         ..examples::open()
     };
-    let example = json!({"name": "invoices-2026-11", "metadata": {"month": 11}});
+    let example = json!({
+        "name": "invoices-2026-11",
+        "metadata": {"month": 11},
+        "callback_url": "https://example.com/callbacks/groups",
+    });
     let wrong = expect_error(checked::parse_create(
-        br#"{"name": "November 2026", "metadata": []}"#,
+        br#"{"name": "November 2026", "metadata": [], "callback_url": "example.com"}"#,
+        &DOCUMENTED_RULES,
     ));
     OperationBuilder::new()
         .operation_id(Some("createGroup"))
@@ -51,7 +57,20 @@ pub(super) fn create() -> Operation {
                 [("Too many groups", errors::too_many_groups())],
             ),
         )
+        .callback("completed", callbacks_to_url(completed_callback()))
         .build()
+}
+
+fn completed_callback() -> PathItem {
+    let description = "Sent once when the group is completed or cancelled. Answer 2xx within 30 \
+                       seconds: it is retried as the callbacks of cargo are. `GET \
+                       /groups/{group_id}` shows how far it is. If your project signs its \
+                       callbacks, verify the signature. Otherwise read the group from the API \
+                       before you rely on its counts.";
+    let example = [("Completed", responses::to_json(&examples::callback()))];
+    let content = responses::json_content::<GroupCallbackBody>(example);
+    let summary = "The completion of the group, sent to its callback_url";
+    describe_callback(summary, description, content)
 }
 
 pub(super) fn seal() -> Operation {

@@ -6,7 +6,8 @@ use domain::outcome::TokenUsage;
 use domain::saving::Saving;
 use domain::time::Timestamp;
 use wire::group::{
-    GroupCostBody, GroupFailureBody, GroupResponse, GroupResultLine, GroupStatusBody,
+    GROUP_COMPLETED, GroupCallbackBody, GroupCostBody, GroupFailureBody, GroupResponse,
+    GroupResultLine, GroupStatusBody,
 };
 use wire::timestamp::WireTimestamp;
 use wire::tracking::raw_json;
@@ -22,10 +23,12 @@ pub(super) fn open() -> GroupResponse {
         sealed_at: None,
         cancel_requested_at: None,
         completed_at: None,
+        expected_at: None,
         counts: GroupCounts::default().into(),
         usage: TokenUsage::default().into(),
         cost: GroupCostBody::in_nano_dollars(Money::ZERO, Money::ZERO, Saving::default()),
         failures: None,
+        callback: None,
         metadata: raw_json(br#"{"month":11}"#.to_vec()),
         existing: None,
     }
@@ -53,6 +56,7 @@ pub(super) fn sealed() -> GroupResponse {
         }
         .into(),
         failures: Some(vec![failure]),
+        expected_at: Some(moment("2026-11-15T09:43:00Z")),
         ..open()
     }
 }
@@ -61,7 +65,26 @@ pub(super) fn cancelling() -> GroupResponse {
     GroupResponse {
         status: GroupStatusBody::Cancelling,
         cancel_requested_at: Some(moment("2026-11-15T09:32:00Z")),
+        expected_at: None,
         ..sealed()
+    }
+}
+
+pub(super) fn callback() -> GroupCallbackBody {
+    let counts = GroupCounts {
+        total: 2000,
+        succeeded: 1990,
+        failed: 10,
+        cancelled: 0,
+    };
+    GroupCallbackBody {
+        event: GROUP_COMPLETED,
+        group_id: "grp_019b76da807b774b805000000000002a".to_owned(),
+        name: "invoices-2026-11".to_owned(),
+        status: GroupStatusBody::Completed,
+        completed_at: moment("2026-11-15T09:33:00Z"),
+        counts: counts.into(),
+        metadata: raw_json(br#"{"month":11}"#.to_vec()),
     }
 }
 

@@ -77,12 +77,8 @@ pub(super) async fn cancel_items(
     batch: &DropinBatch,
     items: Vec<PlacedItem>,
 ) -> Result<TurnEnd, ApiError> {
-    let count = items.len() as u64;
     let end = FailureCode::Cancelled.with_message(CANCELLED);
-    let turn = end_items(app, handle, batch, items, &end).await?;
-    metrics::counter!("longshore_dropin_items_total", "facade" => batch.facade.as_str(), "result" => "cancelled")
-        .increment(count);
-    Ok(turn)
+    end_items(app, handle, batch, items, &end, "cancelled").await
 }
 
 /// Stores items as expired: the window of their batch ended before they were loaded.
@@ -92,21 +88,19 @@ pub(super) async fn expire_items(
     batch: &DropinBatch,
     items: Vec<PlacedItem>,
 ) -> Result<TurnEnd, ApiError> {
-    let count = items.len() as u64;
     let end = FailureCode::DeadlineExceeded.with_message(WINDOW_ENDED);
-    let turn = end_items(app, handle, batch, items, &end).await?;
-    metrics::counter!("longshore_dropin_items_total", "facade" => batch.facade.as_str(), "result" => "failed")
-        .increment(count);
-    Ok(turn)
+    end_items(app, handle, batch, items, &end, "failed").await
 }
 
-/// Stores items that are not loaded any more. Those that were loaded before stay as they are.
+/// Stores items that are not loaded any more, and counts them with this label. Those that were
+/// loaded before stay as they are.
 async fn end_items(
     app: &App,
     handle: &ShardHandle,
     batch: &DropinBatch,
     items: Vec<PlacedItem>,
     end: &CargoFailure,
+    result: &'static str,
 ) -> Result<TurnEnd, ApiError> {
     let count = items.len() as u64;
     let mut members = Vec::with_capacity(items.len());
@@ -124,6 +118,8 @@ async fn end_items(
     }
     let now = handle.shard.clock.now();
     dropin::insert_ended(&handle.shard, batch, members, now).await?;
+    metrics::counter!("longshore_dropin_items_total", "facade" => batch.facade.as_str(), "result" => result)
+        .increment(count);
     Ok(turn_end(batch.unpacked + count, None, now))
 }
 

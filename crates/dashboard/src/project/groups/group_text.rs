@@ -9,7 +9,6 @@ use domain::time::Timestamp;
 use store::view::groups::{GroupResultItem, ProjectGroup};
 
 use crate::chart;
-use crate::project::models::took;
 use crate::text::{self, Markup};
 
 /// Chip class and text.
@@ -61,12 +60,7 @@ pub(crate) fn completed(group: &ProjectGroup) -> u64 {
 /// From the usual turnaround of the lane of its newest cargo. None if that time has passed, or if
 /// nothing is unfinished.
 pub(crate) fn expected_end(group: &ProjectGroup, now: impl Borrow<Timestamp>) -> Option<Timestamp> {
-    let is_running = matches!(group.status(), GroupStatus::Open | GroupStatus::Sealed);
-    let seconds = group
-        .turnaround_seconds
-        .filter(|_| is_running && group.counts.unfinished() > 0)?;
-    let expected = group.loaded_at? + took(seconds);
-    Some(expected).filter(|expected| expected > now.borrow())
+    group.pace().expected_end(*now.borrow())
 }
 
 /// From its creation until its end.
@@ -121,19 +115,6 @@ mod tests {
             saving: Saving::default(),
             turnaround_seconds: Some(40.0),
         }
-    }
-
-    #[test]
-    fn a_group_ends_a_turnaround_after_its_newest_cargo() {
-        let group = running_group();
-        assert_eq!(expected_end(&group, at(170)), Some(at(200)));
-        assert_eq!(expected_end(&group, at(200)), None);
-        let mut cancelling = group.clone();
-        cancelling.times.cancel_requested_at = Some(at(165));
-        assert_eq!(expected_end(&cancelling, at(170)), None);
-        let mut ended = group;
-        ended.counts.succeeded = 1209;
-        assert_eq!(expected_end(&ended, at(170)), None);
     }
 
     #[test]

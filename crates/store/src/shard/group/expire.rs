@@ -89,8 +89,12 @@ async fn delete_group(shard: &Shard, group: Uuid) -> Result<(), Error> {
             break;
         }
     }
-    sqlx::query!("delete from shard.cargo_group where id = $1", group)
-        .execute(&shard.background)
-        .await?;
+    sqlx::query!(
+        "with callback as (delete from shard.delivery where cargo = $1)
+         delete from shard.cargo_group where id = $1",
+        group
+    )
+    .execute(&shard.background)
+    .await?;
     Ok(())
 }

@@ -88,9 +88,7 @@ pub(super) use groups;
 pub(super) async fn read_groups(shard: &Shard, rows: Vec<Row>) -> Result<Vec<GroupRow>, Error> {
     let mut request = KeyRequest::default();
     for row in &rows {
-        let project = row.project.into();
-        request.add(project, row.metadata.as_deref());
-        request.add_text(project, row.callback_url.as_deref());
+        request.extend(&row.key_request());
     }
     let keys = read_keys(shard, &request).await?;
     rows.into_iter().map(|row| row.decrypt(&keys)).collect()
@@ -103,7 +101,14 @@ pub(super) async fn read_group(shard: &Shard, row: Option<Row>) -> Result<Option
 }
 
 impl Row {
-    fn decrypt(self, keys: &ReadKeys) -> Result<GroupRow, Error> {
+    pub(super) fn key_request(&self) -> KeyRequest {
+        let (project, mut request) = (self.project.into(), KeyRequest::default());
+        request.add(project, self.metadata.as_deref());
+        request.add_text(project, self.callback_url.as_deref());
+        request
+    }
+
+    pub(super) fn decrypt(self, keys: &ReadKeys) -> Result<GroupRow, Error> {
         let (project, row) = (self.project.into(), self.id);
         let identity = |kind| ValueIdentity { project, row, kind };
         let url = self.callback_url;

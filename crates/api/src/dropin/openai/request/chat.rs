@@ -14,11 +14,8 @@ pub(super) fn convert(
     defaults: &ConversionDefaults,
 ) -> Result<ConvertedRequest, RequestFault> {
     let mut body = Fields::of_body(body);
-    let mut params = Map::new();
-    let model = body.required_text("model")?;
-    params.insert("model".to_owned(), json!(model));
     let limits = ["max_completion_tokens", "max_tokens"];
-    options::put_max_tokens(&mut body, &limits, &model, defaults, &mut params)?;
+    let mut params = options::begin_params(&mut body, &limits, defaults)?;
     let messages = body.list("messages")?;
     let messages = messages.ok_or_else(|| RequestFault::missing("messages"))?;
     chat_messages::convert(messages, defaults)?.write(&mut params);

@@ -49,14 +49,14 @@ pub(super) fn put_sampling(
     Ok(())
 }
 
-/// `max_tokens` from whichever of the names the caller used, or the most that the model answers.
-pub(super) fn put_max_tokens(
+/// Params with `model` and `max_tokens`: from whichever of the names the caller used, or the most
+/// that the model answers.
+pub(super) fn begin_params(
     body: &mut Fields,
     names: &[&str],
-    model: &str,
     defaults: &ConversionDefaults,
-    params: &mut Map<String, Value>,
-) -> Result<(), RequestFault> {
+) -> Result<Map<String, Value>, RequestFault> {
+    let model = body.required_text("model")?;
     let mut chosen: Option<Value> = None;
     for name in names {
         let Some(value) = body.take(name) else {
@@ -68,9 +68,11 @@ pub(super) fn put_max_tokens(
         }
         chosen = Some(value);
     }
-    let max_tokens = chosen.unwrap_or_else(|| json!(defaults.max_tokens_of(model)));
-    params.insert("max_tokens".to_owned(), max_tokens);
-    Ok(())
+    let max_tokens = chosen.unwrap_or_else(|| json!(defaults.max_tokens_of(&model)));
+    Ok(present_fields([
+        ("model", Some(json!(model))),
+        ("max_tokens", Some(max_tokens)),
+    ]))
 }
 
 /// The caller's tags: `metadata`, and who the end user is.

@@ -19,11 +19,8 @@ pub(super) fn convert(
     defaults: &ConversionDefaults,
 ) -> Result<ConvertedRequest, RequestFault> {
     let mut body = Fields::of_body(body);
-    let mut params = Map::new();
-    let model = body.required_text("model")?;
-    params.insert("model".to_owned(), json!(model));
     let limits = ["max_output_tokens"];
-    options::put_max_tokens(&mut body, &limits, &model, defaults, &mut params)?;
+    let mut params = options::begin_params(&mut body, &limits, defaults)?;
     let mut conversation = ConversationWriter::default();
     if let Some(instructions) = body.text("instructions")? {
         conversation.add_instructions(instructions);
