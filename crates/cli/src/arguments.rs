@@ -26,7 +26,7 @@ use crate::session::{GlobalOptions, Session};
 /// from --base-url, `LONGSHORE_BASE_URL` or the login.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 not signed in or not
-/// allowed, 5 not found, 6 limit or credit, 7 service away, 8 still under way after --timeout,
+/// allowed, 5 not found, 6 limit or credit, 7 service unavailable, 8 still under way after --timeout,
 /// 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "longshore", version)]
@@ -39,7 +39,7 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum CallerCommand {
-    /// Load every line of a file, and collect every answer. The same command again goes on.
+    /// Load every line of a file, and collect every answer. Run it again to continue.
     Run(RunOptions),
     /// Check every line of a file, without loading anything.
     Check(CheckOptions),

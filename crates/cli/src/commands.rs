@@ -20,6 +20,8 @@ pub mod receiver;
 
 pub mod run_file;
 
+pub mod run_report;
+
 pub mod tail;
 
 pub mod track;

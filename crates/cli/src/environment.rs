@@ -12,18 +12,25 @@ pub struct CallerEnvironment {
     pub profile: Option<String>,
     /// The folder of the configuration.
     pub config_folder: Option<PathBuf>,
+    /// The folder of interrupted uploads.
+    pub upload_folder: Option<PathBuf>,
 }
 
 impl CallerEnvironment {
     pub fn read() -> Self {
-        let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".config"));
-        let config_home = env::var_os("XDG_CONFIG_HOME").filter(|it| !it.is_empty());
-        let config_home = config_home.map(PathBuf::from).or_else(home);
+        let folder = |variable: &str, default: &str| {
+            let home = || Some(PathBuf::from(env::var_os("HOME")?).join(default));
+            let given = env::var_os(variable).filter(|it| !it.is_empty());
+            given.map(PathBuf::from).or_else(home)
+        };
+        let config_home = folder("XDG_CONFIG_HOME", ".config");
+        let cache_home = folder("XDG_CACHE_HOME", ".cache");
         Self {
             api_key: variable("LONGSHORE_API_KEY"),
             base_url: variable("LONGSHORE_BASE_URL"),
             profile: variable("LONGSHORE_PROFILE"),
             config_folder: config_home.map(|folder| folder.join("longshore")),
+            upload_folder: cache_home.map(|folder| folder.join("longshore").join("uploads")),
         }
     }
 }
@@ -36,6 +43,7 @@ impl fmt::Debug for CallerEnvironment {
             .field("base_url", &self.base_url)
             .field("profile", &self.profile)
             .field("config_folder", &self.config_folder)
+            .field("upload_folder", &self.upload_folder)
             .finish()
     }
 }

@@ -11,6 +11,8 @@ pub mod chunk_queue;
 
 pub mod collector;
 
+pub mod earlier_answers;
+
 pub mod identity;
 
 pub mod loader;

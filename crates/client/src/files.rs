@@ -1,5 +1,6 @@
 //! Uploads: the declaration, the bytes straight to the object store, and the completion.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -18,12 +19,16 @@ use crate::call::{ApiCall, encode, random_key};
 use crate::client_error::{ApiErrorAnswer, ClientError};
 use crate::longshore_client::{LongshoreClient, draw};
 use crate::retry::{FailedRequest, decide};
+use crate::upload_state::{UploadState, UploadStateFile};
 
 /// Larger files are uploaded in parts of [`PART_BYTES`].
 const MAX_SINGLE_POST_BYTES: u64 = 8 * 1024 * 1024;
 const PART_BYTES: u64 = 16 * 1024 * 1024;
 const TRANSFER_TIMEOUT: Duration = Duration::from_mins(10);
 const MAX_TRANSFER_ATTEMPTS: u32 = 8;
+/// The object store answers it when a grant has expired.
+const FORBIDDEN: u16 = 403;
+const MAX_GRANT_REFRESHES: u32 = 3;
 /// While the scanner works, each completion waits some seconds.
 const MAX_COMPLETIONS: u32 = 120;
 const COMPLETION_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,7 +42,15 @@ struct FileDigests {
 
 impl LongshoreClient {
     /// Uploads a file, and waits until it is ready. Returns its record.
-    pub async fn upload(&self, path: &Path, media_type: &str) -> Result<Value, ClientError> {
+    ///
+    /// With a folder for its state, a large file that was interrupted continues after its last
+    /// part, also in another process.
+    pub async fn upload(
+        &self,
+        path: &Path,
+        media_type: &str,
+        state_folder: Option<&Path>,
+    ) -> Result<Value, ClientError> {
         let digests = digest(path).map_err(|error| file_error(path, &error))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut declaration = json!({
@@ -46,25 +59,88 @@ impl LongshoreClient {
             "size_bytes": digests.size,
             "sha256": digests.sha256,
         });
-        let is_large = digests.size > MAX_SINGLE_POST_BYTES;
-        if is_large && let Some(fields) = declaration.as_object_mut() {
+        if digests.size <= MAX_SINGLE_POST_BYTES {
+            let (id, upload) = self.declare(&declaration).await?;
+            let Some(upload) = upload else {
+                return self.read_file(&id).await;
+            };
+            self.post_form(path, &name, &upload).await?;
+            return self.complete(&id, &json!({})).await;
+        }
+        if let Some(fields) = declaration.as_object_mut() {
             fields.insert("part_checksums".to_owned(), json!(digests.parts));
         }
-        let call = ApiCall::post("/files", &declaration).with_key(random_key());
+        let file = UploadStateFile::of(state_folder, &digests.sha256);
+        let begun = match file.load(self.base_url()) {
+            Some(state) => self.resume(state, &digests.parts).await?,
+            None => None,
+        };
+        let (mut state, upload) = match begun {
+            Some(begun) => begun,
+            None => match self.declare(&declaration).await? {
+                (id, None) => return self.read_file(&id).await,
+                (id, Some(upload)) => (self.begin(id), upload),
+            },
+        };
+        file.save(&state);
+        self.put_parts(path, &upload, &digests.parts, (&mut state, &file))
+            .await?;
+        let parts = list_parts(&state, &digests.parts)?;
+        let record = self
+            .complete(&state.file_id, &json!({"parts": parts}))
+            .await?;
+        file.forget();
+        Ok(record)
+    }
+
+    /// The id and the grants. No grants: the project has the bytes already.
+    async fn declare(&self, declaration: &Value) -> Result<(String, Option<Value>), ClientError> {
+        let call = ApiCall::post("/files", declaration).with_key(random_key());
         let session: Value = self.json(&call).await?;
-        let id = text_field(&session, "id")?;
-        let Some(upload) = session.get("upload").filter(|it| !it.is_null()) else {
-            let call = ApiCall::get(format!("/files/{}", encode(&id)));
-            return self.json(&call).await;
-        };
-        let completion = if is_large {
-            let parts = self.put_parts(path, upload, &digests.parts).await?;
-            json!({"parts": parts})
-        } else {
-            self.post_form(path, &name, upload).await?;
-            json!({})
-        };
-        self.complete(&id, &completion).await
+        let upload = session.get("upload").filter(|it| !it.is_null()).cloned();
+        Ok((text_field(&session, "id")?, upload))
+    }
+
+    async fn read_file(&self, id: &str) -> Result<Value, ClientError> {
+        let call = ApiCall::get(format!("/files/{}", encode(id)));
+        self.json(&call).await
+    }
+
+    fn begin(&self, file_id: String) -> UploadState {
+        UploadState {
+            base_url: self.base_url().to_owned(),
+            file_id,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// New grants for the missing parts. None: the session has ended.
+    async fn resume(
+        &self,
+        state: UploadState,
+        checksums: &[String],
+    ) -> Result<Option<(UploadState, Value)>, ClientError> {
+        let count = u64::try_from(checksums.len()).unwrap_or_default();
+        let numbers = 1..=count;
+        let mut missing: Vec<u64> = numbers
+            .filter(|number| !state.parts.contains_key(&number.to_string()))
+            .collect();
+        if missing.is_empty() {
+            missing.push(count);
+        }
+        match self.refresh_parts(&state.file_id, &missing).await {
+            Ok(upload) => Ok(Some((state, upload))),
+            Err(ClientError::Refused(refusal)) if matches!(refusal.status, 404 | 409) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn refresh_parts(&self, id: &str, numbers: &[u64]) -> Result<Value, ClientError> {
+        let path = format!("/files/{}/parts", encode(id));
+        let call = ApiCall::post(path, &json!({"part_numbers": numbers})).idempotent();
+        let refreshed: Value = self.json(&call).await?;
+        let upload = refreshed.get("upload").cloned();
+        upload.ok_or_else(|| unreadable("upload is missing"))
     }
 
     async fn complete(&self, id: &str, body: &Value) -> Result<Value, ClientError> {
@@ -118,15 +194,16 @@ impl LongshoreClient {
         Ok(())
     }
 
+    /// Sends the parts that the object store lacks, and remembers each one.
     async fn put_parts(
         &self,
         path: &Path,
         upload: &Value,
         checksums: &[String],
-    ) -> Result<Vec<Value>, ClientError> {
+        (state, state_file): (&mut UploadState, &UploadStateFile),
+    ) -> Result<(), ClientError> {
         let header_name = text_field(upload, "checksum_header")?;
         let mut file = File::open(path).map_err(|error| file_error(path, &error))?;
-        let mut completed = Vec::new();
         for part in upload
             .get("parts")
             .and_then(Value::as_array)
@@ -134,6 +211,9 @@ impl LongshoreClient {
             .flatten()
         {
             let number = part.get("part_number").and_then(Value::as_u64).unwrap_or(1);
+            if state.parts.contains_key(&number.to_string()) {
+                continue;
+            }
             let index = number.saturating_sub(1);
             let checksum = usize::try_from(index)
                 .ok()
@@ -143,16 +223,42 @@ impl LongshoreClient {
             let chunk = read_part(&mut file, index).map_err(|error| file_error(path, &error))?;
             let headers = [(header_name.clone(), checksum.clone())];
             let url = text_field(part, "url")?;
-            let answer = self.transfer(&Method::PUT, &url, &headers, chunk).await?;
-            let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok());
-            let etag = etag.ok_or_else(|| unreadable("the object store sent no ETag"))?;
-            completed.push(json!({
-                "part_number": number,
-                "etag": etag,
-                "checksum_sha256": checksum,
-            }));
+            let etag = self.put_part((&state.file_id, number), url, &headers, chunk);
+            let etag = etag.await?;
+            state.parts.insert(number.to_string(), etag);
+            state_file.save(state);
         }
-        Ok(completed)
+        Ok(())
+    }
+
+    /// Returns the `ETag`. A grant that has expired is refreshed.
+    async fn put_part(
+        &self,
+        (id, number): (&str, u64),
+        mut url: String,
+        headers: &[(String, String)],
+        chunk: Bytes,
+    ) -> Result<String, ClientError> {
+        let mut refreshes = 0;
+        let answer = loop {
+            let sent = self.transfer(&Method::PUT, &url, headers, chunk.clone());
+            match sent.await {
+                Ok(answer) => break answer,
+                Err(ClientError::Refused(refusal))
+                    if refusal.status == FORBIDDEN && refreshes < MAX_GRANT_REFRESHES =>
+                {
+                    refreshes += 1;
+                    let upload = self.refresh_parts(id, &[number]).await?;
+                    let part = upload.pointer("/parts/0");
+                    let part = part.ok_or_else(|| unreadable("the part has no new grant"))?;
+                    url = text_field(part, "url")?;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok());
+        let etag = etag.ok_or_else(|| unreadable("the object store sent no ETag"))?;
+        Ok(etag.to_owned())
     }
 
     /// Sends bytes to the object store. The same bytes again change nothing.
@@ -203,6 +309,16 @@ impl LongshoreClient {
             }
         }
     }
+}
+
+/// All parts, for the completion.
+fn list_parts(state: &UploadState, checksums: &[String]) -> Result<Vec<Value>, ClientError> {
+    let parts = checksums.iter().zip(1_u64..).map(|(checksum, number)| {
+        let etag = state.parts.get(&number.to_string());
+        let etag = etag.ok_or_else(|| unreadable("the grants lack a part"))?;
+        Ok(json!({"part_number": number, "etag": etag, "checksum_sha256": checksum}))
+    });
+    parts.collect()
 }
 
 /// The media type by the ending of the name, or None if Longshore does not take it.

@@ -33,9 +33,13 @@ pub mod retry;
 
 pub mod longshore_client;
 
+mod slow_body;
+
 pub mod sse;
 
 pub mod transport;
+
+mod upload_state;
 
 pub mod webhook_signature;
 

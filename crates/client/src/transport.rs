@@ -1,5 +1,6 @@
 //! One HTTP exchange, without retries: with the service, the object store or a receiver.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{self, Client};
@@ -14,6 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::timeout;
 
 use crate::connection::CallerConnector;
+use crate::slow_body::SlowBody;
 
 /// Servers commonly close connections that are idle for longer.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -41,7 +44,9 @@ pub struct TransportSetupError(String);
 
 /// Keeps connections open. A clone uses the same ones.
 #[derive(Clone)]
-pub struct Transport(Client<CallerConnector, Full<Bytes>>);
+pub struct Transport(Client<CallerConnector, RequestBody>);
+
+type RequestBody = UnsyncBoxBody<Bytes, Infallible>;
 
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,6 +73,14 @@ impl Transport {
         request: Request<Full<Bytes>>,
         deadline: Duration,
     ) -> Result<Response<Incoming>, TransportFailure> {
+        self.send(request.map(Full::boxed_unsync), deadline).await
+    }
+
+    async fn send(
+        &self,
+        request: Request<RequestBody>,
+        deadline: Duration,
+    ) -> Result<Response<Incoming>, TransportFailure> {
         let sent = timeout(deadline, self.0.request(request)).await;
         let sent = sent.map_err(|_| TransportFailure::TimedOut(deadline))?;
         sent.map_err(|error| TransportFailure::from_client(&error))
@@ -79,8 +92,29 @@ impl Transport {
         request: Request<Full<Bytes>>,
         deadline: Duration,
     ) -> Result<Response<Bytes>, TransportFailure> {
+        self.exchange_body(request.map(Full::boxed_unsync), deadline)
+            .await
+    }
+
+    /// The same, with the body in `pieces` parts and a pause before each.
+    pub async fn exchange_slowly(
+        &self,
+        request: Request<Bytes>,
+        pieces: usize,
+        pause: Duration,
+        deadline: Duration,
+    ) -> Result<Response<Bytes>, TransportFailure> {
+        let slow = |body| SlowBody::new(body, pieces, pause).boxed_unsync();
+        self.exchange_body(request.map(slow), deadline).await
+    }
+
+    async fn exchange_body(
+        &self,
+        request: Request<RequestBody>,
+        deadline: Duration,
+    ) -> Result<Response<Bytes>, TransportFailure> {
         let exchange = async {
-            let answer = self.open(request, deadline).await?;
+            let answer = self.send(request, deadline).await?;
             read_whole(answer).await
         };
         let ended = timeout(deadline, exchange).await;

@@ -49,9 +49,11 @@ pub struct LoadOptions {
 
 pub async fn run(session: &Session, options: &LoadOptions) -> CliResult<ExitStatus> {
     let client = session.client()?;
-    let mut load = match &options.file {
-        Some(path) => read_load(path)?,
-        None => build_load(&client, options).await?,
+    let mut load = if let Some(path) = &options.file {
+        read_load(path)?
+    } else {
+        let state_folder = session.environment.upload_folder.as_deref();
+        build_load(&client, options, state_folder).await?
     };
     override_fields(&mut load, options);
     let faults = load_check::find_faults(&load);
@@ -113,11 +115,12 @@ fn read_load(path: &Path) -> CliResult<Map<String, Value>> {
 async fn build_load(
     client: &LongshoreClient,
     options: &LoadOptions,
+    state_folder: Option<&Path>,
 ) -> CliResult<Map<String, Value>> {
     let text = options.message.clone().unwrap_or_default();
     let mut blocks = Vec::new();
     for path in &options.attach {
-        blocks.push(upload_block(client, path).await?);
+        blocks.push(upload_block(client, path, state_folder).await?);
     }
     let content = if blocks.is_empty() {
         Value::String(text)
@@ -139,9 +142,13 @@ async fn build_load(
     Ok(load)
 }
 
-async fn upload_block(client: &LongshoreClient, path: &Path) -> CliResult<Value> {
+async fn upload_block(
+    client: &LongshoreClient,
+    path: &Path,
+    state_folder: Option<&Path>,
+) -> CliResult<Value> {
     let media_type = guess_media_type(path).ok_or_else(|| unknown_media_type(path))?;
-    let record = client.upload(path, media_type).await?;
+    let record = client.upload(path, media_type, state_folder).await?;
     Ok(json!({"type": record.get("kind"), "source": {"file_id": record.get("id")}}))
 }
 

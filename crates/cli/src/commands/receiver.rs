@@ -12,7 +12,7 @@ use crate::clock;
 use crate::environment;
 use crate::exit_status::ExitStatus;
 use crate::receiver_check::checks::{CheckOutcome, CheckRow, ReceiverChecks};
-use crate::receiver_check::probe::ReceiverProbe;
+use crate::receiver_check::probe::{ReceiverProbe, SLOW_PAUSE};
 use crate::session::Session;
 use crate::table::TextTable;
 
@@ -41,6 +41,7 @@ pub async fn run(session: &Session, command: &ReceiverCommand) -> CliResult<Exit
         url: options.url.clone(),
         secret: options.secret_env.as_deref().map(read_secret).transpose()?,
         now: clock::unix_seconds(),
+        slow_pause: SLOW_PAUSE,
     };
     let rows = ReceiverChecks::new(probe, options.effect_url.clone())
         .run()

@@ -11,18 +11,19 @@ use clap::Args;
 use client::LongshoreClient;
 use client::records::GroupRecord;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cli_error::{CliError, CliResult};
 use crate::commands::check;
 use crate::commands::estimate::{FileEstimate, estimate_file};
+use crate::commands::run_report::{keep_output, report, report_detached};
 use crate::exit_status::ExitStatus;
 use crate::numbers::{dollars, group_digits};
 use crate::printer::{self, OutputPrinter};
 use crate::requests::request_file::{self, FileSummary};
 use crate::requests::request_line::LineDefaults;
-use crate::run::answer_store::{AnswerStore, AnswerTotals, part_path};
+use crate::run::answer_store::{AnswerStore, part_path, with_suffix};
+use crate::run::earlier_answers::EarlierAnswers;
 use crate::run::progress::{ProgressSnapshot, RunProgress, render};
 use crate::run::shared_run::SharedRun;
 use crate::run::{collector, identity, loader};
@@ -68,6 +69,20 @@ pub struct RunOptions {
     /// Replace the output file.
     #[arg(long)]
     pub force: bool,
+    /// Then load the requests that failed again, and put their new answers into the output. Of a
+    /// finished run, only this is done.
+    #[arg(long, conflicts_with_all = ["force", "detach"])]
+    pub retry_failed: bool,
+}
+
+/// A run whose file was checked.
+struct CheckedRun<'a> {
+    session: &'a Session,
+    options: &'a RunOptions,
+    client: LongshoreClient,
+    name: String,
+    output: PathBuf,
+    requests: u64,
 }
 
 pub async fn run(session: &Session, options: &RunOptions) -> CliResult<ExitStatus> {
@@ -76,6 +91,17 @@ pub async fn run(session: &Session, options: &RunOptions) -> CliResult<ExitStatu
     let name = identity::group_name(options.name.as_deref(), &summary.sha256, &options.defaults)?;
     let client = session.client()?.retrying_for(Some(CALL_BUDGET));
     let is_begun = part_path(&output).exists();
+    let checked = CheckedRun {
+        session,
+        options,
+        client: client.clone(),
+        name: name.clone(),
+        output: output.clone(),
+        requests: summary.requests,
+    };
+    if options.retry_failed && output.exists() && !is_begun {
+        return checked.retry_failed().await;
+    }
     let likely_cost = if is_begun {
         None
     } else {
@@ -86,35 +112,86 @@ pub async fn run(session: &Session, options: &RunOptions) -> CliResult<ExitStatu
         return keep_output(session, &output, &group);
     }
     let store = AnswerStore::open(&output, &group.group_id, summary.requests)?;
-    let progress = RunProgress::new(ProgressSnapshot {
-        requests: summary.requests,
-        loaded: store.loaded,
-        totals: store.totals,
-        likely_cost,
-        ..ProgressSnapshot::default()
-    });
-    session
-        .printer
-        .note(&format!("run {name} ({})", group.group_id));
-    let shared = Arc::new(SharedRun {
-        client,
-        group_id: group.group_id,
-        path: options.file.clone(),
-        defaults: options.defaults.clone(),
-        requests: summary.requests,
-        store: Mutex::new(store),
-        progress,
-    });
-    let ended = work(session.printer, &shared, options.detach).await;
-    if printer::is_error_terminal() && !session.printer.is_quiet() {
-        printer::rewrite_line("");
-    }
-    ended?;
+    let shared = checked.work(&name, &group, store, likely_cost).await?;
     if options.detach {
         return report_detached(session, &shared);
     }
     let totals = shared.store.lock().finish()?;
+    if options.retry_failed && totals.failed > 0 {
+        return checked.retry_failed().await;
+    }
     report(session, &shared, &output, totals).await
+}
+
+impl CheckedRun<'_> {
+    /// Loads and collects what the store lacks.
+    async fn work(
+        &self,
+        name: &str,
+        group: &GroupRecord,
+        store: AnswerStore,
+        likely_cost: Option<u64>,
+    ) -> CliResult<Arc<SharedRun>> {
+        let progress = RunProgress::new(ProgressSnapshot {
+            requests: self.requests,
+            loaded: store.loaded,
+            totals: store.totals,
+            likely_cost,
+            ..ProgressSnapshot::default()
+        });
+        let printer = self.session.printer;
+        printer.note(&format!("run {name} ({})", group.group_id));
+        let shared = Arc::new(SharedRun {
+            client: self.client.clone(),
+            group_id: group.group_id.clone(),
+            path: self.options.file.clone(),
+            defaults: self.options.defaults.clone(),
+            requests: self.requests,
+            store: Mutex::new(store),
+            progress,
+        });
+        let ended = work(printer, &shared, self.options.detach).await;
+        if printer::is_error_terminal() && !printer.is_quiet() {
+            printer::rewrite_line("");
+        }
+        ended.map(|()| shared)
+    }
+
+    /// Loads the failed requests of a finished run into a group of their own. The output is
+    /// replaced once all of them have new answers. Killed, the same command goes on.
+    async fn retry_failed(&self) -> CliResult<ExitStatus> {
+        let group = self.client.create_group(&self.name).await?;
+        if !(group.existing && group.is_completed()) {
+            return Err(not_finished(&self.output, &self.name));
+        }
+        let earlier = EarlierAnswers::read(&self.output, self.requests)?;
+        let printer = self.session.printer;
+        if earlier.failed == 0 {
+            printer.note("No request that the service took has failed: there is nothing to retry.");
+            return Ok(earlier.exit_status());
+        }
+        let count = group_digits(earlier.failed);
+        printer.note(&format!("{count} requests failed and are loaded again."));
+        let name = identity::retry_name(&self.name, &earlier.failed_digest);
+        let group = self.client.create_group(&name).await?;
+        let draft = with_suffix(&self.output, ".retry");
+        let mut store = AnswerStore::open(&draft, &group.group_id, self.requests)?;
+        earlier.keep_in(&mut store)?;
+        let shared = self.work(&name, &group, store, None).await?;
+        let totals = shared.store.lock().finish()?;
+        let replaced = fs::rename(&draft, &self.output);
+        replaced.map_err(|error| CliError::file(&self.output, &error))?;
+        report(self.session, &shared, &self.output, totals).await
+    }
+}
+
+fn not_finished(output: &Path, name: &str) -> CliError {
+    let message = format!(
+        "{} exists, but the run {name} is not completed. Nothing was loaded.",
+        output.display()
+    );
+    CliError::new(ExitStatus::Failed, "not_completed", message)
+        .with_next("Give the file, the options and the output of the finished run.")
 }
 
 fn output_path(options: &RunOptions) -> PathBuf {
@@ -198,30 +275,6 @@ fn is_above(nanos: u64, limit: f64) -> bool {
     limit.is_ok_and(|limit| u128::from(nanos) > limit.as_nanos())
 }
 
-/// The output is there: it is that of this run, or it stays.
-fn keep_output(session: &Session, output: &Path, group: &GroupRecord) -> CliResult<ExitStatus> {
-    let lines = fs::read(output).map_err(|error| CliError::file(output, &error))?;
-    let lines = lines
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty());
-    let lines = u64::try_from(lines.count()).unwrap_or_default();
-    let is_of_this_run = group.existing && group.is_completed() && lines >= group.counts.total;
-    if !is_of_this_run || group.counts.total == 0 {
-        let message = format!("{} exists already.", output.display());
-        let next = "Choose another file with -o, or replace it with --force.";
-        return Err(CliError::new(ExitStatus::Failed, "output_exists", message).with_next(next));
-    }
-    session.printer.note(&format!(
-        "This run is done: {} has its answers. --force fetches them again.",
-        output.display()
-    ));
-    Ok(if group.counts.failed + group.counts.cancelled > 0 {
-        ExitStatus::SomeItemsFailed
-    } else {
-        ExitStatus::Done
-    })
-}
-
 /// Loads and collects at the same time, until both are done or the caller interrupts.
 async fn work(printer: OutputPrinter, shared: &Arc<SharedRun>, is_detached: bool) -> CliResult<()> {
     let (loaded, is_loaded) = watch::channel(false);
@@ -275,69 +328,8 @@ fn interrupted(shared: &SharedRun) -> CliError {
         group_digits(shared.requests)
     );
     let next = format!(
-        "The same command goes on. `longshore cancel --group {}` cancels the rest.",
+        "Run the same command again to continue. `longshore cancel --group {}` cancels the rest.",
         shared.group_id
     );
     CliError::new(ExitStatus::Interrupted, "interrupted", message).with_next(next)
-}
-
-fn report_detached(session: &Session, shared: &SharedRun) -> CliResult<ExitStatus> {
-    let value = json!({"group_id": shared.group_id, "loaded": shared.requests});
-    session.printer.result(&value, |_| {
-        let count = group_digits(shared.requests);
-        let group = &shared.group_id;
-        format!("{count} requests are loaded ({group}). The same command without --detach collects the answers.")
-    })?;
-    Ok(ExitStatus::Done)
-}
-
-async fn report(
-    session: &Session,
-    shared: &SharedRun,
-    output: &Path,
-    totals: AnswerTotals,
-) -> CliResult<ExitStatus> {
-    let value = json!({
-        "group_id": shared.group_id,
-        "answers": output.display().to_string(),
-        "answered": totals.answered,
-        "failed": totals.failed,
-        "charged": totals.charged,
-        "currency": "USD",
-        "scale": 9,
-    });
-    session.printer.result(&value, |_| {
-        format!(
-            "{} answers in {} · failed {} · {}",
-            group_digits(totals.answered),
-            output.display(),
-            group_digits(totals.failed),
-            dollars(totals.charged)
-        )
-    })?;
-    if totals.failed == 0 {
-        return Ok(ExitStatus::Done);
-    }
-    // The answers have every failure. The most frequent ones are only a service.
-    if let Ok(group) = shared.client.group(&shared.group_id).await {
-        for failure in group
-            .get("failures")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            let count = failure
-                .get("count")
-                .and_then(Value::as_u64)
-                .unwrap_or_default();
-            let error = failure
-                .get("error")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            session
-                .printer
-                .note(&format!("{:>9}  {error}", group_digits(count)));
-        }
-    }
-    Ok(ExitStatus::SomeItemsFailed)
 }

@@ -18,7 +18,7 @@ use crate::session::Session;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Cargo of the newest page are watched.
-const WATCHED_CARGO: u32 = 200;
+const MAX_WATCHED_CARGO: u32 = 200;
 const STREAM_WAIT_SECONDS: u32 = 50;
 
 #[derive(Debug, Clone, Args)]
@@ -89,7 +89,7 @@ async fn follow_recent(
     let filter = CargoListFilter::from(options);
     let mut known: Option<HashMap<String, String>> = None;
     loop {
-        let page = match client.list_cargo(&filter, WATCHED_CARGO, None).await {
+        let page = match client.list_cargo(&filter, MAX_WATCHED_CARGO, None).await {
             Ok(page) => page,
             Err(error) if is_temporary(&error) && known.is_some() => {
                 printer.note(&format!("{error}: trying again"));

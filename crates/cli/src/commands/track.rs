@@ -75,7 +75,7 @@ pub async fn track(
         }
         if left.is_some_and(|left| left < POLL_INTERVAL) {
             let message = format!("{id} is still under way: {}.", text_at(&record, "/status"));
-            let next = format!("`longshore track {id} --wait` goes on waiting.");
+            let next = format!("Run `longshore track {id} --wait` to wait longer.");
             let error = CliError::new(ExitStatus::StillUnderWay, "still_under_way", message);
             return Err(error.with_next(next));
         }

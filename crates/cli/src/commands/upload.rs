@@ -22,12 +22,13 @@ pub struct UploadOptions {
 
 pub async fn run(session: &Session, options: &UploadOptions) -> CliResult<ExitStatus> {
     let client = session.client()?;
+    let state_folder = session.environment.upload_folder.as_deref();
     for path in &options.paths {
         let media_type = match &options.media_type {
             Some(media_type) => media_type.as_str(),
             None => guess_media_type(path).ok_or_else(|| unknown_media_type(path))?,
         };
-        let record = client.upload(path, media_type).await?;
+        let record = client.upload(path, media_type, state_folder).await?;
         session.printer.result(&record, |record| {
             let (id, status) = (text_at(record, "/id"), text_at(record, "/status"));
             format!("{id}  {status}  {}", path.display())

@@ -13,8 +13,8 @@ use crate::receiver_check::probe::{ProbeAnswer, ProbeSignature, ReceiverProbe};
 
 /// A receiver that takes longer does its work before it answers.
 const SLOW_ANSWER: Duration = Duration::from_secs(5);
-const REPEATED_AT_ONCE: usize = 10;
-const CALLBACKS_AT_ONCE: usize = 50;
+const CONCURRENT_REPEATS: usize = 10;
+const CONCURRENT_CALLBACKS: usize = 50;
 const STORE_FIRST: &str = "Store the callback, answer 2xx, then work on it.";
 const DEDUPLICATE: &str =
     "Remember cargo_id: callbacks come more than once, and 2xx must be the answer each time.";
@@ -77,6 +77,8 @@ impl ReceiverChecks {
         self.check_duplicates().await;
         self.check_signatures().await;
         self.check_unusual().await;
+        self.check_slow().await;
+        self.check_not_expected().await;
         self.check_get().await;
         self.check_many_at_once().await;
         self.rows
@@ -161,7 +163,7 @@ impl ReceiverChecks {
             answers.push(self.post(&id, &payload, ProbeSignature::Right).await);
         }
         answers.extend(
-            self.post_at_once(REPEATED_AT_ONCE, |_| (id.clone(), payload.clone()))
+            self.post_at_once(CONCURRENT_REPEATS, |_| (id.clone(), payload.clone()))
                 .await,
         );
         let refused = answers.iter().find(|answer| !answer.is_success());
@@ -264,6 +266,51 @@ impl ReceiverChecks {
         }
     }
 
+    async fn check_slow(&mut self) {
+        let id = self.next_id();
+        let body = Bytes::from(payloads::success(&id, "slow").to_string());
+        let answer = self.probe.post_slowly(&id, body).await;
+        let outcome = if answer.is_success() {
+            CheckOutcome::Passed
+        } else {
+            CheckOutcome::Failed
+        };
+        let fix = "Read the body to its end: over a slow network it arrives in pieces.";
+        self.add("slow", outcome, answer.describe(), fix);
+    }
+
+    /// Callbacks that a receiver may refuse, but that must not break it.
+    async fn check_not_expected(&mut self) {
+        let group = self.next_id().replacen("crg_", "grp_", 1);
+        let cases = [
+            (
+                "unknown cargo_id",
+                "crg_ffffffffffffffffffffffffffffffff".to_owned(),
+                payloads::success("crg_ffffffffffffffffffffffffffffffff", "foreign"),
+                "Answer 2xx or 4xx to a cargo_id that you do not know.",
+            ),
+            (
+                "completed group",
+                group.clone(),
+                payloads::group_completed(&group),
+                "Answer 2xx, or 4xx if no group has this callback_url: such callbacks have a type.",
+            ),
+        ];
+        for (name, id, payload, fix) in cases {
+            let answer = self.post(&id, &payload, ProbeSignature::Right).await;
+            let is_refusal = answer
+                .status
+                .as_ref()
+                .is_ok_and(|it| (400..500).contains(it));
+            let outcome = if answer.is_success() || is_refusal {
+                CheckOutcome::Passed
+            } else {
+                CheckOutcome::Failed
+            };
+            self.add(name, outcome, answer.describe(), fix);
+        }
+    }
+
     async fn check_get(&mut self) {
         let url = self.probe.url.clone();
         let answer = self.probe.get(&url).await;
@@ -278,10 +325,10 @@ impl ReceiverChecks {
 
     async fn check_many_at_once(&mut self) {
         let first = self.next;
-        self.next += CALLBACKS_AT_ONCE as u64;
+        self.next += CONCURRENT_CALLBACKS as u64;
         let now = self.probe.now;
         let answers = self
-            .post_at_once(CALLBACKS_AT_ONCE, |index| {
+            .post_at_once(CONCURRENT_CALLBACKS, |index| {
                 let id = format!("crg_{now:016x}{:016x}", first + 1 + index as u64);
                 let payload = payloads::success(&id, "many");
                 (id, payload)
@@ -318,3 +365,6 @@ impl ReceiverChecks {
         tasks.join_all().await
     }
 }
+
+#[cfg(test)]
+mod tests;

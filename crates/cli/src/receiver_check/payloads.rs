@@ -40,6 +40,19 @@ pub fn embedding(cargo_id: &str) -> Value {
     })
 }
 
+/// The callback of a completed group.
+pub fn group_completed(group_id: &str) -> Value {
+    json!({
+        "type": "group.completed",
+        "group_id": group_id,
+        "name": "receiver-check",
+        "status": "completed",
+        "completed_at": "2026-11-15T09:30:00.000000Z",
+        "counts": {"total": 1, "unfinished": 0, "succeeded": 1, "failed": 0, "cancelled": 0},
+        "metadata": null,
+    })
+}
+
 /// Unusual payloads by name, each with its own cargo.
 pub fn unusual(next_id: &mut impl FnMut() -> String) -> Vec<(&'static str, String, Value)> {
     let mut list = Vec::new();

@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use client::transport::Transport;
 use client::webhook_signature::WebhookSecret;
-use http::{Method, Request, Uri};
+use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
 
 use crate::session::USER_AGENT;
 
 /// As long as the service waits.
 pub const RECEIVER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A slow callback has so many pieces, each after a pause.
+const SLOW_PIECES: usize = 6;
+pub const SLOW_PAUSE: Duration = Duration::from_millis(300);
 const UNKNOWN_VERSION_TOKEN: &str = "v9,bm90IGEgc2lnbmF0dXJl";
 const WRONG_TOKEN: &str = "v1,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
@@ -45,6 +48,8 @@ pub struct ReceiverProbe {
     pub secret: Option<WebhookSecret>,
     /// Seconds since the Unix epoch, when the check began.
     pub now: i64,
+    /// Before each piece of a slow callback.
+    pub slow_pause: Duration,
 }
 
 impl ProbeAnswer {
@@ -62,15 +67,39 @@ impl ProbeAnswer {
 
 impl ReceiverProbe {
     pub async fn post(&self, id: &str, body: Bytes, signature: ProbeSignature) -> ProbeAnswer {
+        let request = self.request_head(id, &body, signature);
+        self.send(request.body(Full::new(body))).await
+    }
+
+    /// Posts a callback that is signed rightly and arrives in pieces.
+    pub async fn post_slowly(&self, id: &str, body: Bytes) -> ProbeAnswer {
+        let request = self.request_head(id, &body, ProbeSignature::Right);
+        let exchange = async {
+            let request = request.body(body).map_err(|error| error.to_string())?;
+            let transport = &self.transport;
+            transport
+                .exchange_slowly(request, SLOW_PIECES, self.slow_pause, RECEIVER_TIMEOUT)
+                .await
+                .map_err(|failure| failure.to_string())
+        };
+        time_answer(exchange).await
+    }
+
+    fn request_head(
+        &self,
+        id: &str,
+        body: &[u8],
+        signature: ProbeSignature,
+    ) -> http::request::Builder {
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(self.url.clone())
             .header("content-type", "application/json")
             .header("user-agent", USER_AGENT);
-        for (name, value) in self.signature_headers(id, &body, signature) {
+        for (name, value) in self.signature_headers(id, body, signature) {
             request = request.header(name, value);
         }
-        self.send(request.body(Full::new(body))).await
+        request
     }
 
     pub async fn get(&self, url: &Uri) -> ProbeAnswer {
@@ -88,19 +117,12 @@ impl ReceiverProbe {
     }
 
     async fn send(&self, request: http::Result<Request<Full<Bytes>>>) -> ProbeAnswer {
-        let started = Instant::now();
-        let status = match request {
-            Ok(request) => {
-                let sent = self.transport.exchange(request, RECEIVER_TIMEOUT).await;
-                let status = sent.map(|answer| answer.status().as_u16());
-                status.map_err(|failure| failure.to_string())
-            }
-            Err(error) => Err(error.to_string()),
+        let exchange = async {
+            let request = request.map_err(|error| error.to_string())?;
+            let sent = self.transport.exchange(request, RECEIVER_TIMEOUT).await;
+            sent.map_err(|failure| failure.to_string())
         };
-        ProbeAnswer {
-            status,
-            latency: started.elapsed(),
-        }
+        time_answer(exchange).await
     }
 
     fn signature_headers(
@@ -133,5 +155,16 @@ impl ReceiverProbe {
             ("webhook-timestamp", timestamp.to_string()),
             ("webhook-signature", tokens),
         ]
+    }
+}
+
+async fn time_answer(
+    exchange: impl Future<Output = Result<Response<Bytes>, String>>,
+) -> ProbeAnswer {
+    let started = Instant::now();
+    let answer = exchange.await;
+    ProbeAnswer {
+        status: answer.map(|answer| answer.status().as_u16()),
+        latency: started.elapsed(),
     }
 }

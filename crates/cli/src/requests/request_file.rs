@@ -107,7 +107,7 @@ pub fn check(path: &Path, defaults: &LineDefaults) -> CliResult<FileSummary> {
         if let Ok(request) = &numbered.request
             && !ids.insert(request, numbered.position)
         {
-            line_faults.push("custom_id is that of another line".to_owned());
+            line_faults.push("another line has the same custom_id".to_owned());
         }
         if !line_faults.is_empty() {
             faulty_lines += 1;

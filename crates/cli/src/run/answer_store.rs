@@ -29,7 +29,8 @@ pub struct NewAnswer {
 pub struct AnswerTotals {
     pub answered: u64,
     pub failed: u64,
-    /// Failed requests that the service never had.
+    /// Requests that are not in the group: the service refused them, or an earlier run has their
+    /// answers.
     pub refused: u64,
     /// In nano-dollars.
     pub charged: u64,
@@ -59,7 +60,7 @@ fn index_path(output: &Path) -> PathBuf {
     with_suffix(output, ".part.index")
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

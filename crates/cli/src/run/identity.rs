@@ -9,6 +9,8 @@ use crate::requests::request_line::LineDefaults;
 
 /// Bytes of the digest in a derived name.
 const NAME_DIGEST_BYTES: usize = 8;
+/// Of the name of a run, in the name of a retry. Names have at most 128 bytes.
+const MAX_RETRIED_NAME_BYTES: usize = 100;
 
 /// The name of the run's group: the given one, or one that follows from file and options.
 pub fn group_name(
@@ -43,6 +45,13 @@ pub fn group_name(
     Ok(format!("run-{}", hex::encode(short)))
 }
 
+/// The name of the group that loads the failed requests of a run again.
+pub fn retry_name(run: &str, failed_digest: &[u8; 32]) -> String {
+    let run = run.get(..MAX_RETRIED_NAME_BYTES).unwrap_or(run);
+    let short = failed_digest.get(..NAME_DIGEST_BYTES).unwrap_or_default();
+    format!("{run}:retry-{}", hex::encode(short))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +82,14 @@ mod tests {
         for (index, one) in names.iter().enumerate() {
             assert!(!names.iter().skip(index + 1).any(|other| other == one));
         }
+    }
+
+    #[test]
+    fn a_retry_has_a_valid_name_that_follows_from_what_failed() {
+        let long = "a".repeat(128);
+        assert!(GroupName::new(&retry_name(&long, &[1; 32])).is_ok());
+        assert_eq!(retry_name("run", &[1; 32]), "run:retry-0101010101010101");
+        assert_ne!(retry_name("run", &[1; 32]), retry_name("run", &[2; 32]));
     }
 
     #[test]

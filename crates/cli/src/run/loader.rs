@@ -84,7 +84,7 @@ impl ChunkLoader {
         let request = match numbered.request {
             Ok(request) if is_unique => request,
             // Only with --skip-bad: without it, a faulty file is not run.
-            Ok(_) => return self.fail(position, "custom_id is that of another line"),
+            Ok(_) => return self.fail(position, "another line has the same custom_id"),
             Err(faults) => return self.fail(position, &faults.join("; ")),
         };
         let item = BulkItem::new(request, position, &self.run.group_id);

@@ -16,7 +16,7 @@ fn check_names_every_fault_with_its_line() {
     let ended = run(&folder, &["check", "requests.jsonl", "--offline"]);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     insta::assert_snapshot!(ended.stdout, @r"
-    line 3: custom_id is that of another line
+    line 3: another line has the same custom_id
     line 4: not JSON, at character 2
     line 5: params has neither messages nor input_text
     4 requests, 3 with faults

@@ -24,3 +24,5 @@ mod scenario_checks;
 mod scenario_steps;
 
 mod scenarios;
+
+mod uploads;

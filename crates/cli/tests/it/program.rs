@@ -32,13 +32,13 @@ impl Drop for TestFolder {
 }
 
 /// What a command printed, and its exit code.
-pub(crate) struct Ended {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Ended {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -54,12 +54,13 @@ pub(crate) fn longshore(folder: &TestFolder) -> Command {
     command
         .env_clear()
         .env("XDG_CONFIG_HOME", folder.path())
+        .env("XDG_CACHE_HOME", folder.path())
         .current_dir(folder.path())
         .stdin(Stdio::null());
     command
 }
 
-pub(crate) fn run(folder: &TestFolder, arguments: &[&str]) -> Ended {
+pub(crate) fn run(folder: &TestFolder, arguments: &[&str]) -> CommandOutput {
     let output = longshore(folder).args(arguments).output();
     output.unwrap().into()
 }

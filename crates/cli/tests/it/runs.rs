@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::fake_service::FakeService;
-use crate::program::{Ended, TestFolder, longshore};
+use crate::program::{CommandOutput, TestFolder, longshore};
 
 const LINES: usize = 6_000;
 
@@ -19,6 +19,27 @@ fn write_requests(folder: &TestFolder) {
         );
     }
     folder.write("requests.jsonl", text);
+}
+
+/// Two of five requests fail in the first group.
+fn write_failing_requests(folder: &TestFolder) {
+    let mut text = String::new();
+    for line in 0..5 {
+        let fault = if line % 2 == 1 { " fails once" } else { "" };
+        let _written = writeln!(
+            text,
+            r#"{{"params":{{"max_tokens":5,"messages":[{{"role":"user","content":"line {line}{fault}"}}]}}}}"#
+        );
+    }
+    folder.write("requests.jsonl", text);
+}
+
+fn read_answers(folder: &TestFolder) -> Vec<Value> {
+    let answers = std::fs::read_to_string(folder.path().join("answers.jsonl")).unwrap();
+    let lines = answers.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn run_command(folder: &TestFolder, service: &FakeService) -> Command {
@@ -55,7 +76,7 @@ async fn a_run_that_is_killed_goes_on() {
         let _killed = child.kill().await;
     }
     let output = run_command(&folder, &service).output().await.unwrap();
-    let ended = Ended::from(output);
+    let ended = CommandOutput::from(output);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(service.state(), (LINES, true));
     let answers = std::fs::read_to_string(folder.path().join("answers.jsonl")).unwrap();
@@ -81,7 +102,7 @@ async fn the_same_command_after_the_end_changes_nothing() {
     assert_eq!(report["answered"], LINES);
     assert_eq!(report["charged"], 2 * LINES);
     let again = run_command(&folder, &service).output().await.unwrap();
-    let ended = Ended::from(again);
+    let ended = CommandOutput::from(again);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(
         ended.stderr.contains("This run is done"),
@@ -89,4 +110,65 @@ async fn the_same_command_after_the_end_changes_nothing() {
         ended.stderr
     );
     assert_eq!(service.state(), (LINES, true));
+}
+
+#[tokio::test]
+async fn only_failed_requests_are_loaded_again_and_their_answers_take_the_old_places() {
+    let folder = TestFolder::new("retry");
+    write_failing_requests(&folder);
+    let service = FakeService::start().await;
+    let first = run_command(&folder, &service).output().await.unwrap();
+    assert_eq!(CommandOutput::from(first).code, 3);
+    let before = read_answers(&folder);
+    let mut command = run_command(&folder, &service);
+    let retried = command.arg("--retry-failed").output().await.unwrap();
+    let ended = CommandOutput::from(retried);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let sizes: Vec<usize> = service.sizes().into_iter().map(|(_, size)| size).collect();
+    assert_eq!(sizes, [5, 2]);
+    let answers = read_answers(&folder);
+    for (position, answer) in answers.iter().enumerate() {
+        assert_eq!(answer["position"], position);
+        assert_eq!(answer["success"], true, "{answer}");
+        if position % 2 == 0 {
+            assert_eq!(answer, &before[position]);
+        }
+    }
+    assert_eq!(answers.len(), 5);
+    // Nothing has failed now.
+    let mut command = run_command(&folder, &service);
+    let again = command.arg("--retry-failed").output().await.unwrap();
+    let ended = CommandOutput::from(again);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("nothing to retry"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(service.sizes().len(), 2);
+}
+
+#[tokio::test]
+async fn a_retry_that_is_killed_goes_on_and_a_first_run_retries_at_its_end() {
+    let folder = TestFolder::new("retry-killed");
+    write_failing_requests(&folder);
+    let service = FakeService::start().await;
+    for requests in [1, 3, 5, 7] {
+        let mut command = run_command(&folder, &service);
+        let mut child = command.arg("--retry-failed").spawn().unwrap();
+        tokio::select! {
+            () = service.wait_for_requests(requests) => {}
+            _ = child.wait() => {}
+        }
+        let _killed = child.kill().await;
+    }
+    let mut command = run_command(&folder, &service);
+    let output = command.arg("--retry-failed").output().await.unwrap();
+    let ended = CommandOutput::from(output);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let sizes: Vec<usize> = service.sizes().into_iter().map(|(_, size)| size).collect();
+    assert_eq!(sizes, [5, 2]);
+    let answers = read_answers(&folder);
+    assert!(answers.iter().all(|answer| answer["success"] == true));
+    assert_eq!(answers.len(), 5);
 }

@@ -3,7 +3,7 @@
 use client::client_error::ClientError;
 use serde_json::Value;
 
-use crate::program::Ended;
+use crate::program::CommandOutput;
 
 pub(crate) type StepResult = Result<(), String>;
 
@@ -32,7 +32,7 @@ pub(crate) fn check_error<T>(
 }
 
 /// A tracking record against the expected text or error.
-pub(crate) fn check_answer(ended: &Ended, expect: &Value) -> Result<String, String> {
+pub(crate) fn check_answer(ended: &CommandOutput, expect: &Value) -> Result<String, String> {
     let record = parse(&ended.stdout, ended)?;
     if let Some(text) = expect["text"].as_str() {
         equal("text", Some(&text.to_owned()), Some(&text_of(&record)))?;
@@ -53,7 +53,7 @@ pub(crate) fn text_of(record: &Value) -> String {
     texts.filter_map(|block| block["text"].as_str()).collect()
 }
 
-pub(crate) fn parse(line: &str, ended: &Ended) -> Result<Value, String> {
+pub(crate) fn parse(line: &str, ended: &CommandOutput) -> Result<Value, String> {
     serde_json::from_str(line)
         .map_err(|error| format!("{error}: exit {}: {}", ended.code, ended.stderr))
 }

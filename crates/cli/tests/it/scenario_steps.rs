@@ -14,7 +14,7 @@ use client::webhook_signature::WebhookSecret;
 use serde_json::{Map, Value, json};
 
 use crate::environment::scenario_variable;
-use crate::program::{Ended, TestFolder, longshore};
+use crate::program::{CommandOutput, TestFolder, longshore};
 use crate::receiver::ScenarioReceiver;
 use crate::scenario_checks::{
     StepResult, check_answer, check_error, contains, decode_base64, equal, parse, text_of,
@@ -84,7 +84,12 @@ impl ScenarioRun {
     }
 
     /// Runs the program with `--json`, and input if there is some.
-    fn program(&self, step: &Value, input: &str, arguments: &[&str]) -> Result<Ended, String> {
+    fn program(
+        &self,
+        step: &Value,
+        input: &str,
+        arguments: &[&str],
+    ) -> Result<CommandOutput, String> {
         let child = longshore(&self.folder)
             .env("LONGSHORE_BASE_URL", Self::base_url(step)?)
             .env("LONGSHORE_API_KEY", scenario_variable("API_KEY")?)
@@ -100,7 +105,9 @@ impl ScenarioRun {
             written.map_err(|error| error.to_string())?;
         }
         let ended = child.wait_with_output();
-        ended.map(Ended::from).map_err(|error| error.to_string())
+        ended
+            .map(CommandOutput::from)
+            .map_err(|error| error.to_string())
     }
 
     fn id_of(&self, step: &Value, field: &str) -> Result<String, String> {
