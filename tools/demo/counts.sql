@@ -15,8 +15,12 @@ from shard.cargo c where c.callback_ended_at is not null and c.project in (selec
 
 insert into shard.trouble (project, kind, cargo, label)
 select project, 'failed', id, -- As domain::failure_label does.
-    rtrim(left(regexp_replace(regexp_replace(error, '`[^`]*`', '…', 'g'), '[[:alnum:]_-]*[0-9][[:alnum:]_-]*', '#', 'g'), 80))
-from priced_cargo where not success
+    case when length(uncut) > 80 then rtrim(left(uncut, 79)) || '…' else uncut end
+from priced_cargo
+cross join lateral (
+    select rtrim(regexp_replace(regexp_replace(error, '`[^`]*`', '…', 'g'), '[[:alnum:]_-]*[0-9][[:alnum:]_-]*', '#', 'g')) as uncut
+) as labelled
+where not success
 union all
 select c.project, 'callback_failed', c.id, c.host from callback c join delivered d on d.id = c.id where d.over and not d.arrives;
 

@@ -1,10 +1,13 @@
-//! Labels that group failures: errors that differ only in ids, numbers and quotes share one.
+//! Labels that group failures: errors that differ only in ids, numbers and quotes share one. A
+//! label that is cut ends with an ellipsis.
 
 pub const MAX_LABEL_CHARS: usize = 80;
 /// Replaces a word that contains a digit.
 const NUMBER_PLACEHOLDER: char = '#';
 /// Replaces quoted text.
 const QUOTE_PLACEHOLDER: char = '…';
+/// Ends a label that is cut.
+const ELLIPSIS: char = '…';
 const EMPTY_LABEL: &str = "no text";
 
 /// The label of an error.
@@ -17,9 +20,15 @@ pub fn failure_label(error: &str) -> String {
     {
         rest = label.read(first, rest);
     }
-    let cut: String = label.text.chars().take(MAX_LABEL_CHARS).collect();
-    let cut = cut.trim_end();
-    if cut.is_empty() { EMPTY_LABEL } else { cut }.to_owned()
+    let text = label.text.trim_end();
+    if text.is_empty() {
+        return EMPTY_LABEL.to_owned();
+    }
+    if text.chars().count() <= MAX_LABEL_CHARS && rest.chars().all(is_blank) {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(MAX_LABEL_CHARS - 1).collect();
+    format!("{}{ELLIPSIS}", cut.trim_end())
 }
 
 #[derive(Default)]
@@ -32,7 +41,7 @@ impl LabelBuilder {
     /// Reads the next part of the text and returns the rest.
     fn read<'a>(&mut self, first: char, text: &'a str) -> &'a str {
         let after = text.get(first.len_utf8()..).unwrap_or_default();
-        if first.is_whitespace() || first.is_control() {
+        if is_blank(first) {
             if !self.text.is_empty() && !self.text.ends_with(' ') {
                 self.push(' ');
             }
@@ -72,6 +81,10 @@ impl LabelBuilder {
     }
 }
 
+fn is_blank(it: char) -> bool {
+    it.is_whitespace() || it.is_control()
+}
+
 fn is_word_char(it: char) -> bool {
     it.is_alphanumeric() || matches!(it, '_' | '-')
 }
@@ -104,10 +117,23 @@ mod tests {
         for (error, label) in table {
             assert_eq!(failure_label(error), label);
         }
-        assert_eq!(
-            failure_label(&"é".repeat(200)).chars().count(),
-            MAX_LABEL_CHARS
-        );
+    }
+
+    #[test]
+    fn only_a_label_that_is_cut_ends_with_an_ellipsis() {
+        let text = |chars: usize| "é".repeat(chars);
+        for chars in [1, 79, 80] {
+            assert_eq!(failure_label(&text(chars)), text(chars));
+        }
+        assert_eq!(failure_label(&format!("{} \n\0 ", text(80))), text(80));
+        let cut = format!("{}…", text(79));
+        for chars in [81, 200] {
+            assert_eq!(failure_label(&text(chars)), cut);
+        }
+        assert_eq!(failure_label(&format!("{} a", text(80))), cut);
+        // A label does not end with a space before the ellipsis.
+        let cut = format!("{}…", text(78));
+        assert_eq!(failure_label(&format!("{} a word", text(78))), cut);
     }
 
     proptest! {

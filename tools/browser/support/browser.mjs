@@ -32,7 +32,7 @@ export async function launch() {
 
 /** A test with a separate installation and page. On a failure it saves a screenshot. */
 export function browserTest(name, options, steps) {
-  test(name, { timeout: 180_000 }, async () => {
+  test(name, { timeout: 600_000 }, async () => {
     const installation = await Installation.start(name.toLowerCase().slice(0, 24), options);
     const browser = await launch();
     try {
@@ -59,7 +59,7 @@ export class BrowserSession {
     session.foreignRequests = [];
     session.errors = [];
     session.context = await browser.newContext({ baseURL: installation.base, reducedMotion: "reduce", ...look });
-    session.context.setDefaultTimeout(15_000);
+    session.context.setDefaultTimeout(60_000);
     // The Content-Security-Policy refuses it as a script of the page.
     await session.context.addInitScript(axe);
     await session.context.addInitScript(() => Object.defineProperty(window, "pageLoadId", { value: Math.random() }));
@@ -168,6 +168,18 @@ export class BrowserSession {
     const overflow = await this.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     await this.page.setViewportSize(size);
     assert.ok(overflow <= 0, `the page is ${overflow} pixels wider than a phone`);
+  }
+
+  /** Fails if a table of the page is wider than its frame on a screen of 1,440 pixels. */
+  async assertTablesFitScreen() {
+    const size = this.page.viewportSize();
+    await this.page.setViewportSize({ width: 1440, height: 900 });
+    const hidden = await this.page.evaluate(() =>
+      [...document.querySelectorAll(".scroll")]
+        .filter((frame) => frame.scrollWidth > frame.clientWidth)
+        .map((frame) => `${frame.getAttribute("aria-label")}: ${frame.scrollWidth - frame.clientWidth} pixels`));
+    await this.page.setViewportSize(size);
+    assert.deepEqual(hidden, [], "every column is visible");
   }
 
   /** Saves a screenshot and the HTML of a failed test. */

@@ -101,7 +101,7 @@ export class Installation {
     const child = spawn(requiredVariable("LONGSHORED"), ["all"], { env: this.environment(), stdio: ["ignore", log, log] });
     closeSync(log);
     this.children.push(child);
-    await waitFor("longshored to be ready", 60, async () => {
+    await waitFor("longshored to be ready", async () => {
       if (child.exitCode !== null) throw new Error(`longshored ended:\n${readFileSync(this.log, "utf8").slice(-2000)}`);
       const answer = await fetch(`${this.base}/ready`).catch(() => null);
       return answer?.ok && (await answer.json()).status === "ok";
@@ -237,13 +237,16 @@ function demoSettings() {
   };
 }
 
+// A slow machine takes longer than an idle one, and a wait ends as soon as its check is true.
+const TIMEOUT_SECONDS = 120;
+
 /** Repeats a check until it is true, and returns its value. */
-export async function waitFor(what, seconds, check) {
-  const end = Date.now() + seconds * 1000;
+export async function waitFor(what, check) {
+  const end = Date.now() + TIMEOUT_SECONDS * 1000;
   for (;;) {
     const value = await check();
     if (value) return value;
-    if (Date.now() > end) throw new Error(`waited ${seconds} s for ${what}`);
+    if (Date.now() > end) throw new Error(`waited ${TIMEOUT_SECONDS} s for ${what}`);
     await sleep(50);
   }
 }

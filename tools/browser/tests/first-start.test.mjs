@@ -23,6 +23,6 @@ browserTest("First start, key, curl, callback", {}, async ({ installation, sessi
   await page.getByRole("link", { name: cargo }).or(page.locator(`a[href$="${cargo}"]`)).first().click();
   await page.waitForURL(new RegExp(cargo));
   await page.locator("main .chip").filter({ hasText: /delivered/i }).first().waitFor();
-  await waitFor("the callback", 10, () => installation.receiver.received.length === 1);
+  await waitFor("the callback", () => installation.receiver.received.length === 1);
   assert.equal(installation.receiver.received[0].body.cargo_id, cargo);
 });

@@ -49,7 +49,7 @@ browserTest("A group and a cargo are cancelled on their pages", slow, async ({ i
   const { key } = await session.createKey(OPERATOR.project, "shop");
   const status = async (cargo) => (await installation.api(key, "GET", `/cargo/${cargo}/tracking`)).body;
   const first = await installation.load(key, "The first batch.");
-  await waitFor("the first batch", 20, async () => (await status(first)).status === "COMPLETED");
+  await waitFor("the first batch", async () => (await status(first)).status === "COMPLETED");
   const group = await installation.createGroup(key, "unwanted");
   const member = await installation.load(key, "Unwanted.", { group_id: group });
   const single = await installation.load(key, "Unwanted too.");
@@ -59,7 +59,7 @@ browserTest("A group and a cargo are cancelled on their pages", slow, async ({ i
   await page.goto(`${GROUPS}/${group}`);
   await page.getByRole("button", { name: "Cancel group" }).click();
   await page.locator("main .chip").filter({ hasText: "cancelled" }).first().waitFor();
-  await waitFor("the member to be cancelled", 20, async () => (await status(member)).error_code === "cancelled");
+  await waitFor("the member to be cancelled", async () => (await status(member)).error_code === "cancelled");
   assert.equal(await page.getByRole("button", { name: "Cancel group" }).count(), 0);
 
   await page.goto(`/dashboard/project/${OPERATOR.project}/cargo/${single}`);

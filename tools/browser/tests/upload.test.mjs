@@ -45,7 +45,7 @@ const choose = (page, file) => page.locator("input[type=file]").first().setInput
 async function waitUntilReady(page) {
   const row = page.getByRole("row").filter({ hasText: "film.mp4" });
   const resume = page.getByRole("button", { name: "Resume" });
-  await waitFor("the file to be ready", 90, async () => {
+  await waitFor("the file to be ready", async () => {
     if (await resume.first().isVisible()) await resume.first().click();
     return row.getByText("ready").first().isVisible();
   });
@@ -70,7 +70,7 @@ browserTest("A large upload resumes after its page was closed", { files: true },
   await page.goto(`/dashboard/project/${OPERATOR.project}/files`);
   const file = writeVideo(installation, 20 << 20);
   await choose(page, file);
-  await waitFor("the first part to arrive, and the second to be aborted", 60, () => parts.arrived("1") && parts.cut() > 0);
+  await waitFor("the first part to arrive, and the second to be aborted", () => parts.arrived("1") && parts.cut() > 0);
   await page.waitForTimeout(1000);
   await page.reload();
   closed = false;
