@@ -13,7 +13,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-PATIENCE = 60
+PATIENCE = 120
 """Seconds for a batch of the simulator, when all tests want one at the same time."""
 
 KINDS = ["chat", "responses", "claude", "gemini", "server"]
@@ -247,10 +247,11 @@ def input_details(response):
 
 
 class Receiver:
-    """Acknowledges every callback, and keeps its body."""
+    """Acknowledges every callback, and keeps its body and its headers."""
 
     def __init__(self):
         self.bodies = []
+        self.headers = []
         self._arrived = threading.Condition()
         receiver = self
 
@@ -258,6 +259,7 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 with receiver._arrived:
+                    receiver.headers.append({name.lower(): value for name, value in self.headers.items()})
                     receiver.bodies.append(json.loads(body))
                     receiver._arrived.notify_all()
                 self.send_response(200)

@@ -113,6 +113,34 @@ fn what_was_used_beyond_the_hold_is_our_loss() {
     assert_eq!(settlement.tokens, hold.tokens);
 }
 
+/// The traps are those of `outbound`'s `usage_reading/tests.rs`.
+#[test]
+fn trap_11_a_tokenizer_that_makes_more_tokens_of_the_same_text() {
+    let text = "x".repeat(4000);
+    let hold = Hold::of(
+        &chat(&text, 100),
+        &priced_model(1_000_000, 1_000_000, None),
+        &[],
+    );
+    // A token of four bytes, 30 % more tokens, and a token for each byte: all are covered.
+    for (input, charged) in [(1000, 1100), (1300, 1400), (4000, 4100)] {
+        let settlement = hold.settle(used(input, 100));
+        assert_eq!(settlement.charged, Money(charged));
+        assert_eq!(
+            (settlement.lost, settlement.tokens),
+            (Money::ZERO, input + 100)
+        );
+    }
+    // The context of each model bounds its hold, not one for all models.
+    for context in [1000, 1300] {
+        let model = priced_model(1_000_000, 1_000_000, Some(context));
+        assert_eq!(
+            Hold::of(&chat(&text, 100), &model, &[]).tokens,
+            context + 100
+        );
+    }
+}
+
 #[test]
 fn half_a_nano_dollar_is_rounded_up_once() {
     let hold = Hold::of(&chat("", 1), &priced_model(100_000, 100_000, None), &[]);

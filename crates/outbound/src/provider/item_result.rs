@@ -4,6 +4,7 @@ use domain::model_answer::ModelAnswer;
 use domain::reason_code::{CargoFailure, FailureCode};
 use domain::token_buckets::TokenBuckets;
 
+use super::client::ProviderCallFailure;
 use super::provider_error::{ProviderError, ProviderErrorClassification};
 
 /// No model reads or writes more tokens: a provider that reports more has miscounted.
@@ -43,6 +44,26 @@ impl ItemResult {
             why: why.into(),
             billed: TokenBuckets::default(),
         }
+    }
+
+    /// A failed call that sent this item alone. Some failures are a fault of the item; `Err` is a
+    /// failure of the provider.
+    pub(super) fn from_call_failure(
+        failure: ProviderCallFailure,
+    ) -> Result<Self, ProviderCallFailure> {
+        if let ProviderCallFailure::Refused { message, .. } = failure {
+            let fault = FailureCode::RequestRejected.with_message(message);
+            return Ok(Self::failure(fault));
+        }
+        if failure == ProviderCallFailure::TooLarge {
+            let message = "the request is too large for the provider";
+            let fault = FailureCode::RequestTooLarge.with_message(message);
+            return Ok(Self::failure(fault));
+        }
+        if failure == ProviderCallFailure::UnconfirmedOutOfCredit {
+            return Ok(Self::retry(failure.to_string()));
+        }
+        Err(failure)
     }
 
     pub(super) fn from_provider_error(status: u16, error: &ProviderError) -> Self {

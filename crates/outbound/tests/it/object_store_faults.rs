@@ -22,7 +22,7 @@ use url::Url;
 
 const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 /// For a busy machine.
-const MARGIN: Duration = Duration::from_secs(5);
+const MARGIN: Duration = Duration::from_secs(12);
 const TAG: &str = "\"t\"";
 
 const TEST_TIMEOUTS: ObjectStoreTimeouts = ObjectStoreTimeouts {

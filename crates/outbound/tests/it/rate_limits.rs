@@ -195,7 +195,7 @@ async fn redis_tells_the_time_when_the_request_does_not() {
         regained += take(&counters, bucket_request(quick, rate, 2_000), None)
             .await
             .granted;
-        assert!(started.elapsed() < Duration::from_secs(10));
+        assert!(started.elapsed() < Duration::from_mins(1));
     }
     assert!(u128::from(regained) <= started.elapsed().as_millis() + 1);
 }

@@ -19,7 +19,7 @@ pub(crate) use dns::ScriptedResolver;
 /// The range that the conformance suite allows. 127.9.9.9 is outside.
 pub(crate) const ALLOWED_RANGE: &str = "127.0.0.0/16";
 /// Longer than any test runs, unless it waits for this timeout.
-pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn client() -> HttpCallbackClient {
     client_with(

@@ -19,6 +19,7 @@ use self::fixture::LedgerModelFixture;
 use self::history::{ClientFault, HistoryGenerator, RoundFault};
 use self::operation::{LedgerOperation, OperationResult};
 use self::oracle::{ExpectedAccount, LedgerOracle, OracleCheckResult};
+use self::rollback::repeat_rolled_back;
 
 mod balance_window;
 mod client;
@@ -31,6 +32,8 @@ mod history;
 mod operation;
 mod oracle;
 mod reconcile;
+mod rollback;
+mod rolled_back_writes;
 mod settlement;
 
 const DEFAULT_OPERATIONS: u64 = 50_000;
@@ -43,6 +46,24 @@ const MONTH_LEAPS: u64 = 16;
 const MAX_ACCOUNTS: usize = 24;
 /// How many rounds are printed when the test fails.
 const MAX_TRACED_ROUNDS: usize = 8;
+/// A busy machine is slow for some operations, not for one in this many.
+const MIN_OPERATIONS_PER_UNFINISHED: u64 = 20;
+
+/// Says how to repeat a history that ends with a panic. The reason is printed before.
+struct SeedOnPanic {
+    operations: u64,
+    seed: u64,
+}
+
+impl Drop for SeedOnPanic {
+    #[expect(clippy::print_stderr, reason = "the seed is needed to repeat the run")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self { operations, seed } = self;
+            eprintln!("the history of seed {seed} ended early: ./dev model {operations} {seed}");
+        }
+    }
+}
 
 /// A round, printed when the test fails.
 struct RoundTrace {
@@ -83,6 +104,7 @@ async fn rows_never_differ_from_the_oracle_over_random_histories() {
     let operations = optional_number("LONGSHORE_MODEL_OPERATIONS").unwrap_or(DEFAULT_OPERATIONS);
     let seed = optional_number("LONGSHORE_MODEL_SEED").unwrap_or_else(rand::random);
     eprintln!("LONGSHORE_MODEL_SEED={seed} LONGSHORE_MODEL_OPERATIONS={operations}");
+    let _seed_on_panic = SeedOnPanic { operations, seed };
     let mut model = LedgerModel::new(seed).await;
     let ran = model.run(operations).await;
     model
@@ -96,6 +118,11 @@ async fn rows_never_differ_from_the_oracle_over_random_histories() {
     }
     if operations >= DEFAULT_OPERATIONS {
         assert_eq!(model.coverage.missing_events(), [""; 0], "never happened");
+        let unfinished = model.coverage.unfinished();
+        assert!(
+            unfinished * MIN_OPERATIONS_PER_UNFINISHED <= model.operations_done,
+            "{unfinished} operations were not finished in rounds without a fault"
+        );
     }
 }
 
@@ -175,7 +202,7 @@ impl LedgerModel {
         self.recent_rounds.truncate(MAX_TRACED_ROUNDS);
         self.recent_rounds.push_front(trace);
         let observed = observed?;
-        self.coverage.count_observed(&observed);
+        self.coverage.count_observed(&observed, round_fault);
         let random = &mut self.generator.random;
         let results = self.fixture.reconcile(operations, observed, random).await?;
         self.coverage.count_results(&results);
@@ -190,12 +217,9 @@ impl LedgerModel {
         tx.rollback().await.unwrap();
         let customer = self.fixture.service.create_customer().await;
         // A second time, like a client that received no answer.
-        let opened = account::open(
-            &self.fixture.stable_shard,
-            customer.organization,
-            self.fixture.now(),
-        );
-        opened.await.unwrap();
+        let (shard, now) = (&self.fixture.stable_shard, self.fixture.now());
+        let open = async || account::open(shard, customer.organization, now).await;
+        repeat_rolled_back(open).await.unwrap();
         self.fixture.customers.push(customer);
         self.oracle.accounts.push(ExpectedAccount::default());
     }
@@ -216,9 +240,9 @@ impl LedgerModel {
             _ => Some(random.random_range(0..=committed)),
         };
         let organization = self.fixture.customers[number].organization;
-        let set =
-            account::set_monthly_tokens(&self.fixture.stable_shard, organization, quota).await;
-        assert!(set.unwrap());
+        let shard = &self.fixture.stable_shard;
+        let set = async || account::set_monthly_tokens(shard, organization, quota).await;
+        assert!(repeat_rolled_back(set).await.unwrap());
         self.oracle.accounts[number].quota = quota;
     }
 

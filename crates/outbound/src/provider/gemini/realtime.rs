@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::file::MediaType;
 use domain::model::ModelKind;
-use domain::reason_code::FailureCode;
 use domain::route::{InferenceMode, Route};
 use serde::Deserialize;
 use tokio_rustls::rustls::RootCertStore;
@@ -98,17 +97,7 @@ impl RealtimeProvider for GeminiRealtime {
         call.timeout = within;
         match self.client.send(call).await {
             Ok(answer) => Ok(parse_answer(&answer, item)),
-            Err(ProviderCallFailure::Refused { message, .. }) => Ok(ItemResult::failure(
-                FailureCode::RequestRejected.with_message(message),
-            )),
-            Err(ProviderCallFailure::TooLarge) => Ok(ItemResult::failure(
-                FailureCode::RequestTooLarge
-                    .with_message("the request is too large for the provider"),
-            )),
-            Err(failure @ ProviderCallFailure::UnconfirmedOutOfCredit) => {
-                Ok(ItemResult::retry(failure.to_string()))
-            }
-            Err(failure) => Err(failure),
+            Err(failure) => ItemResult::from_call_failure(failure),
         }
     }
 

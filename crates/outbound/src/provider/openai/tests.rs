@@ -71,6 +71,23 @@ fn the_tier_of_a_line_is_not_that_of_the_bill() {
 }
 
 #[test]
+fn trap_10_the_usage_of_a_batch_object_changes_nothing() {
+    let batch = |usage: Option<Value>| {
+        let mut batch = json!({"id": "batch_1", "status": "completed", "output_file_id": "file-1",
+            "request_counts": {"total": 1, "completed": 1, "failed": 0}});
+        batch["usage"] = usage.unwrap_or_default();
+        batch
+    };
+    // It mixes the names of both APIs, and contradicts the lines.
+    let usage = json!({"prompt_tokens": 9_000, "input_tokens": 7_000, "output_tokens": 1,
+        "total_tokens": 3, "input_tokens_details": {"cached_tokens": 8_000}});
+    assert_eq!(
+        described_status(&batch(Some(usage))),
+        described_status(&batch(None))
+    );
+}
+
+#[test]
 fn every_line_of_results_has_its_end() {
     let body = json!({
         "choices": [{"message": {"content": "t"}, "finish_reason": "stop"}],
@@ -216,7 +233,7 @@ fn a_job_is_known_by_its_label_or_its_upload() {
     let list: OpenAiBatchList = serde_json::from_value(json!({
         "object": "list", "has_more": true, "last_id": "c",
         "data": [
-            {"id": "a", "created_at": 5, "input_file_id": "file-9", "metadata": {"submission_id": "sub_1", "submitted_by": Uuid::from_u128(5)}, "request_counts": {"total": 0}},
+            {"id": "a", "created_at": 5, "input_file_id": "file-9", "metadata": {"submission_id": "sub_1", "submitted_by": Uuid::from_u128(5).to_string()}, "request_counts": {"total": 0}},
             {"id": "b", "created_at": 4, "input_file_id": "file-1", "metadata": null, "request_counts": {"total": 3}},
             {"id": "c", "created_at": 3, "input_file_id": "file-9", "metadata": {"submission_id": "sub_2"}},
         ],

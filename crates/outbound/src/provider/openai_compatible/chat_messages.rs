@@ -102,34 +102,13 @@ fn tool_result(
     block: &ContentBlock,
     target: &RequestContext<'_>,
 ) -> Result<Value, UnsupportedItem> {
-    let ContentBlock::ToolResult {
-        content,
-        is_error,
-        cache_control,
-        ..
-    } = block
-    else {
-        return Ok(Value::Null);
-    };
-    let (content, is_error) = (content.as_ref(), *is_error);
-    let inside = || block.nested().iter().find_map(ContentBlock::cache_control);
-    let mark = cache_control.or_else(inside);
-    if let Some(text) = tool_results::as_text(content, is_error) {
-        if mark.is_some() && target.sends_cache_marks() {
-            return Ok(json!([target.mark(text_part(&text), mark)]));
-        }
-        return Ok(json!(text));
-    }
-    if !target.features().tool_result_files {
+    let has_files = block.nested().iter().any(|inner| inner.text().is_none());
+    if has_files && !target.features().tool_result_files {
         return Err(UnsupportedItem::new(
             "the model does not support files in results of tools",
         ));
     }
-    let mut parts = Vec::new();
-    for block in tool_results::as_blocks(content, is_error) {
-        parts.extend(part(&block, target)?);
-    }
-    Ok(Value::Array(parts))
+    tool_results::encode(block, target, text_part, part)
 }
 
 /// A part of a message; None for blocks that are not sent as parts. The API takes no thoughts.

@@ -93,7 +93,7 @@ fn encode_turn(
                 }));
             }
             ContentBlock::ToolResult { tool_use_id, .. } => {
-                let output = tool_result(block, target)?;
+                let output = tool_results::encode(block, target, input_text, part)?;
                 writer.push_item(json!({
                     "type": "function_call_output", "call_id": tool_use_id, "output": output,
                 }));
@@ -166,36 +166,6 @@ fn reasoning(thinking: &str, signature: &str) -> Option<Value> {
         ("summary", Some(Value::Array(summary))),
         ("encrypted_content", Some(json!(signature.text))),
     ])))
-}
-
-/// The output of a call: a text, or parts if it contains files.
-fn tool_result(
-    block: &ContentBlock,
-    target: &RequestContext<'_>,
-) -> Result<Value, UnsupportedItem> {
-    let ContentBlock::ToolResult {
-        content,
-        is_error,
-        cache_control,
-        ..
-    } = block
-    else {
-        return Ok(Value::Null);
-    };
-    let (content, is_error) = (content.as_ref(), *is_error);
-    let inside = || block.nested().iter().find_map(ContentBlock::cache_control);
-    let mark = cache_control.or_else(inside);
-    if let Some(text) = tool_results::as_text(content, is_error) {
-        if mark.is_some() && target.sends_cache_marks() {
-            return Ok(json!([target.mark(input_text(&text), mark)]));
-        }
-        return Ok(json!(text));
-    }
-    let mut parts = Vec::new();
-    for block in tool_results::as_blocks(content, is_error) {
-        parts.extend(part(&block, target)?);
-    }
-    Ok(Value::Array(parts))
 }
 
 /// A part of a message; None for blocks that are items or are not sent.

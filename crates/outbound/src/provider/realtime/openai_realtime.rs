@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::file::MediaType;
-use domain::reason_code::FailureCode;
 use domain::route::{InferenceMode, Route};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -95,17 +94,7 @@ impl OpenAiRealtime {
                 Ok(body) => openai_compatible::parse_response(body, key),
                 Err(_) => openai_compatible::unreadable_response(),
             }),
-            Err(ProviderCallFailure::Refused { message, .. }) => Ok(ItemResult::failure(
-                FailureCode::RequestRejected.with_message(message),
-            )),
-            Err(ProviderCallFailure::TooLarge) => Ok(ItemResult::failure(
-                FailureCode::RequestTooLarge
-                    .with_message("the request is too large for the model server"),
-            )),
-            Err(failure @ ProviderCallFailure::UnconfirmedOutOfCredit) => {
-                Ok(ItemResult::retry(failure.to_string()))
-            }
-            Err(failure) => Err(failure),
+            Err(failure) => ItemResult::from_call_failure(failure),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The counts of each provider, and every trap that has cost others money.
+//! The counts of each provider, and the traps that have cost others money, one test each: `trap_1` to
+//! `trap_10` here, `trap_10` also in `openai/tests.rs`, and `trap_11` in `domain`'s `hold/tests.rs`.
 
 use domain::money::Money;
 use domain::price::{Price, PriceStep, Rates};

@@ -113,7 +113,7 @@ async fn what_is_wrong_with_an_item_fails_it() {
         complete_with_reply(plain_reply(413, "")).await,
         failed(
             FailureCode::RequestTooLarge,
-            "the request is too large for the model server"
+            "the request is too large for the provider"
         )
     );
 }

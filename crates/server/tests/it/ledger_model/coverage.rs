@@ -6,6 +6,7 @@ use std::fmt;
 use store::shard::credit::PaymentResult;
 
 use super::client::ObservedResult;
+use super::history::RoundFault;
 use super::operation::{
     GeneratedOutcome, LedgerLoadResult, LedgerOperation, OperationResult, TEST_MODELS,
 };
@@ -40,6 +41,9 @@ const REQUIRED_EVENTS: [&str; 26] = [
     "audited during a round",
 ];
 const LOADED_EVENT: &str = "loaded";
+/// A write that PostgreSQL rolled back, or a load that its process answered with 503, although the
+/// round has no fault.
+const UNFINISHED_EVENT: &str = "unfinished in a round without a fault";
 
 #[derive(Debug, Default)]
 pub(super) struct EventCoverage(BTreeMap<&'static str, u64>);
@@ -49,19 +53,28 @@ impl EventCoverage {
         *self.0.entry(event).or_default() += u64::try_from(times).unwrap();
     }
 
+    /// How many operations were not finished in rounds without a fault.
+    pub(super) fn unfinished(&self) -> u64 {
+        self.0.get(UNFINISHED_EVENT).copied().unwrap_or_default()
+    }
+
     pub(super) fn missing_events(&self) -> Vec<&'static str> {
         let never = |event: &&str| self.0.get(event).is_none_or(|count| *count == 0);
         REQUIRED_EVENTS.into_iter().filter(never).collect()
     }
 
-    pub(super) fn count_observed(&mut self, observed: &[ObservedResult]) {
+    pub(super) fn count_observed(&mut self, observed: &[ObservedResult], fault: RoundFault) {
         for observed in observed {
             let lost = match observed {
                 ObservedResult::Complete(_) => 0,
                 ObservedResult::Loads(loads) => loads.iter().filter(|load| load.is_none()).count(),
                 ObservedResult::Unknown => 1,
             };
-            self.count("answer lost", lost);
+            let event = match fault {
+                RoundFault::None => UNFINISHED_EVENT,
+                RoundFault::ClientsDropped | RoundFault::ConnectionsCut => "answer lost",
+            };
+            self.count(event, lost);
         }
     }
 

@@ -24,12 +24,13 @@ use super::operation::{
     GeneratedOutcome, LIVE_CLAIM, LedgerLoadResult, LedgerOperation, LoadOperation,
     OperationResult, RecordOperation, TEST_MODELS,
 };
+use super::rollback::{fenced_or_error, repeat_idempotent, repeat_rolled_back, unknown_or_error};
 use crate::support::claims::claim_gathered;
 use crate::support::http::{AppResponse, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, DatabaseLayout, TestService};
 
-const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+const DISCONNECT_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) struct LedgerModelFixture {
     pub(super) service: TestService,
@@ -130,7 +131,9 @@ impl LedgerModelFixture {
                         batch,
                         cargo,
                         halves,
-                    } => fenced_or_error(self.split_batch(*batch, cargo, *halves).await)
+                    } => self
+                        .split_batch(*batch, cargo, *halves)
+                        .await
                         .map(ObservedResult::Complete),
                     LedgerOperation::Audit => self.audit().await.map(ObservedResult::Complete),
                 }
@@ -253,10 +256,19 @@ impl LedgerModelFixture {
             let members = members.bind(id.uuid()).fetch_optional(&mut *tx).await?;
             let members: Vec<uuid::Uuid> = members.unwrap_or_default();
             tx.commit().await?;
-            claim_gathered(&self.stable_shard, LIVE_CLAIM, 100, now).await?;
             Ok(members.into_iter().map(CargoId::from).collect())
         };
-        fenced_or_error(gathered.await.map(OperationResult::Gathered))
+        let gathered = fenced_or_error(gathered.await.map(OperationResult::Gathered))?;
+        self.claim_new_batches().await?;
+        Ok(gathered)
+    }
+
+    async fn claim_new_batches(&self) -> Result<(), String> {
+        let now = self.now();
+        let claim = async || claim_gathered(&self.stable_shard, LIVE_CLAIM, 100, now).await;
+        let claimed = repeat_idempotent(claim).await;
+        claimed.map_err(|failure| format!("new batches were not claimed: {failure:?}"))?;
+        Ok(())
     }
 
     async fn split_batch(
@@ -264,7 +276,7 @@ impl LedgerModelFixture {
         batch: BatchId,
         cargo: &[CargoId],
         halves: [BatchId; 2],
-    ) -> Result<OperationResult, Error> {
+    ) -> Result<OperationResult, String> {
         let claimed = batch::ClaimedBatchRow {
             id: batch,
             // The test never gathers the halves again, so any lane will do.
@@ -275,16 +287,19 @@ impl LedgerModelFixture {
             first_deadline_at: None,
         };
         let now = self.now();
-        batch::split(&self.stable_shard, &claimed, LIVE_CLAIM, halves, now).await?;
-        claim_gathered(&self.stable_shard, LIVE_CLAIM, 100, now).await?;
-        Ok(OperationResult::Ended)
+        let split = batch::split(&self.stable_shard, &claimed, LIVE_CLAIM, halves, now).await;
+        let split = fenced_or_error(split.map(|()| OperationResult::Ended))?;
+        self.claim_new_batches().await?;
+        Ok(split)
     }
 
     pub(super) async fn audit(&self) -> Result<OperationResult, String> {
         let now = self.now();
-        let finished = ledger_proof::finish_pass(&self.stable_shard, now).await;
+        let finish = async || ledger_proof::finish_pass(&self.stable_shard, now).await;
+        let finished = repeat_rolled_back(finish).await;
         finished.map_err(|failure| format!("the audit failed: {failure}"))?;
-        match ledger_proof::audit(&self.stable_shard, now).await {
+        let audit = async || ledger_proof::audit(&self.stable_shard, now).await;
+        match repeat_rolled_back(audit).await {
             Ok(faults) if faults.is_empty() => Ok(OperationResult::AuditPassed),
             other => Err(format!("the audit found {other:?}")),
         }
@@ -356,30 +371,4 @@ fn parse_load_result(answer: &AppResponse) -> Result<Option<LedgerLoadResult>, S
         (503, _) => return Ok(None),
         _ => return Err(format!("a load was answered {answer}")),
     }))
-}
-
-/// Another client was faster. A deadlock means the same.
-fn fenced_or_error(result: Result<OperationResult, Error>) -> Result<OperationResult, String> {
-    match result {
-        Ok(done) => Ok(done),
-        Err(Error::Fenced) => Ok(OperationResult::Fenced),
-        Err(failure) if is_deadlock(&failure) => Ok(OperationResult::Fenced),
-        Err(failure) => Err(format!("a batch operation failed: {failure:?}")),
-    }
-}
-
-/// A write may only fail with a deadlock, or because its connection was cut.
-fn unknown_or_error(failure: &Error, fault: RoundFault) -> Result<ObservedResult, String> {
-    if is_deadlock(failure) || (fault == RoundFault::ConnectionsCut && failure.is_unavailable()) {
-        Ok(ObservedResult::Unknown)
-    } else {
-        Err(format!("a write failed: {failure:?}"))
-    }
-}
-
-fn is_deadlock(failure: &Error) -> bool {
-    let Error::Driver(sqlx::Error::Database(refused)) = failure else {
-        return false;
-    };
-    refused.code().as_deref() == Some("40P01")
 }

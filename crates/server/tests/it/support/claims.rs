@@ -12,11 +12,12 @@ pub(crate) async fn claim_gathered(
     max: usize,
     now: Timestamp,
 ) -> Result<Vec<ClaimedBatchRow>, Error> {
-    if node::renew(shard, claim, 3600.0).await.is_err() {
-        assert_eq!(
+    match node::renew(shard, claim, 3600.0).await {
+        Err(Error::Fenced) => assert_eq!(
             node::join(shard, claim.node, "by hand", 3600.0).await?,
             claim
-        );
+        ),
+        renewed => renewed?,
     }
     let quota = BatchClaimQuota {
         lanes: batch::list_due_lanes(shard, BatchQueue::Gathered, now).await?,
