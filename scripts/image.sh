@@ -34,11 +34,15 @@ run_image() {
 
 workspace_version() { sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1; }
 
+# Set by `./dev release`, whose second build is in a folder without the repository.
+REVISION=
+
 # Builds the archive, and prints its digest and sizes as JSON: build_image OUT VERSION [BINARY]. Without a binary, it
 # compiles one as for a release.
 build_image() {
     local out=$1 version=$2 binary=${3:-} work=$SCRATCH/image
     need image
+    rm -rf "$work"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
     mkdir -p "$work/build/out" "$(dirname "$out")"
     if [[ -n $binary ]]; then
@@ -58,7 +62,7 @@ build_image() {
     say "writing $out"
     python3 -B packaging/image/archive.py packaging/image/Dockerfile "$out" --tag "longshore:$version" \
         --stage "root=$work/root" --stage "build=$work/build" \
-        --argument "VERSION=$version" --argument "REVISION=$(git rev-parse HEAD)"
+        --argument "VERSION=$version" --argument "REVISION=${REVISION:-$(git rev-parse HEAD)}"
 }
 
 # The lists of packages may be missing, or too old for the packages that exist.

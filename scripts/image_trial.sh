@@ -14,6 +14,7 @@ image_trial() {
     scratch_servers
     sizes=$(build_image "$SCRATCH/image.tar" "$1" "${2:-}")
     load_image "$SCRATCH/image.tar"
+    confine_containers
     run_container migrate >"$SCRATCH/image-migrate.log" 2>&1 || { cat "$SCRATCH/image-migrate.log" >&2; fail "migrate failed"; }
 
     read -r web metrics work_metrics unused < <(free_ports 4)
@@ -49,7 +50,7 @@ print(json.dumps({**verdict, **dict(zip(names, map(int, memory)))}))
 END
 }
 
-# Loads the archive into a store inside the scratch folder, so that nothing is left, and sets how containers run.
+# Loads the archive into a store inside the scratch folder, so that nothing is left.
 load_image() {
     local loaded
     PODMAN=(podman --root "$SCRATCH/containers" --runroot "$SCRATCH/containers/run" --tmpdir "$SCRATCH/containers/tmp"
@@ -57,6 +58,10 @@ load_image() {
     say "loading the image"
     loaded=$("${PODMAN[@]}" load --quiet --input "$1")
     IMAGE=${loaded##*: }
+}
+
+# Sets how containers run.
+confine_containers() {
     # The servers of the trial listen on the loopback address of the host.
     CONFINED=(--network host --read-only --read-only-tmpfs=false --tmpfs /tmp:rw,noexec,nosuid,nodev,size=512m
         --cap-drop all --security-opt no-new-privileges

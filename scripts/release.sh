@@ -18,9 +18,10 @@ release() {
             *) version=$argument ;;
         esac
     done
-    need compiler auditable release
+    need compiler auditable release image helm
     if [[ -n $trial ]]; then version=$(cargo_version); else check_release "$version"; fi
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+    REVISION=$(git rev-parse HEAD)
     export SOURCE_DATE_EPOCH LC_ALL=C
     scratch
     release_into "$DIST" "$PWD" "$CACHE/release" "$version"
@@ -83,6 +84,8 @@ release_into() {
         cd "$source"
         build_archive "$name" "$target/release/longshored" "$folder/$name.tar.zst"
         build_deb "$version" "$target/release/longshored" "$folder"
+        build_image "$folder/longshore-$version-$(uname -m)-image.tar" "$version" "$target/release/longshored" >&2
+        package_chart "$folder/longshore-$version-chart.tgz"
         python3 -B scripts/sbom.py "$version" >"$folder/longshore-$version.cdx.json"
         python3 -B scripts/release_notes.py print "$version" >"$folder/RELEASE_NOTES.md"
     )

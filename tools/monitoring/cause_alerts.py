@@ -136,6 +136,7 @@ WORKERS = (
 
 DAYS = "longshore_partition_days_ahead"
 REACHABLE = "longshore_database_reachable"
+FAILOVERS = "longshore_database_failovers_total"
 
 DATABASES = (
     Alert(
@@ -155,6 +156,18 @@ DATABASES = (
         "No process reaches the control database: known keys work for SVC_CONTROL_STALE_SECONDS",
         "control-away",
         state_cases(REACHABLE, 'database="control"', 0, 1, page(database="control")),
+    ),
+    Alert(
+        "LongshoreFailover",
+        "ticket",
+        f"sum by (shard) (increase({FAILOVERS}[<1h>])) > 0",
+        "",
+        "A standby of the shard {{ $labels.shard }} was promoted: the last commits may be lost",
+        "database-failover",
+        (
+            Case({f"{FAILOVERS}{{{NORTH}}}": "0+0x30 1+0x30"}, 50, (ticket(shard="north"),)),
+            Case({f"{FAILOVERS}{{{NORTH}}}": "1+0x60"}, 50),
+        ),
     ),
     Alert(
         "LongshorePartitionsLow",

@@ -153,6 +153,11 @@ DATABASE = (
     ),
     ("Removal of objects held", "short", [(largest("longshore_object_removal_held", "shard"), "{{shard}}")]),
     ("Paused after a restore", "short", [(largest("longshore_recovery_pause", "shard"), "{{shard}}")]),
+    (
+        "Failovers, per hour",
+        "short",
+        [("sum by (shard) (increase(longshore_database_failovers_total[1h]))", "{{shard}}")],
+    ),
 )
 
 MONEY = (

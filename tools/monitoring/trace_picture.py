@@ -1,7 +1,7 @@
 """Draws spans as a picture: trace_picture.py EXPORT.jsonl OUT.svg.
 
-The input has one OTLP request in JSON per line, as `TRACE_DUMP` of the tests writes it. Time is not to
-scale: every time at which a span starts or ends gets the same width.
+The input has one OTLP request in JSON per line, as `./dev trace-picture` collects them. Time is not to scale:
+every time at which a span starts or ends gets the same width.
 """
 
 import json

@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import re
 import tarfile
 
 import pytest
@@ -106,3 +107,11 @@ def test_the_dockerfile_runs_the_same_scripts():
     for script in ["compile.sh", "root.sh"]:
         assert script in dockerfile()
         assert f"packaging/image/{script}" in (ROOT / "scripts/image.sh").read_text()
+
+
+def test_the_image_and_the_workflows_are_built_with_the_compiler_of_the_checkout():
+    toolchain = re.search(r'channel = "(.+)"', (ROOT / "rust-toolchain.toml").read_text())[1]
+    assert f"ARG RUST=rust:{toolchain}-bookworm" in dockerfile()
+    assert f"RUSTUP_TOOLCHAIN={toolchain} " in dockerfile()
+    for workflow in ["ci.yml", "release.yml"]:
+        assert f"container: rust:{toolchain}-bookworm" in (ROOT / ".github/workflows" / workflow).read_text()

@@ -146,7 +146,7 @@ impl DependencyFindings {
         let dependency = self.dependency.clone();
         let runbook = match state {
             FindingState::Ok => None,
-            FindingState::Warning | FindingState::Wrong => runbook::find(&dependency, check),
+            FindingState::Warning | FindingState::Wrong => runbook::find(&dependency, check, state),
         };
         let (found, fix) = (found.to_owned(), fix.map(str::to_owned));
         self.list.push(DoctorFinding {

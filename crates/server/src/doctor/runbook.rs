@@ -1,7 +1,9 @@
 //! Which runbook is about a finding.
 
+use crate::doctor::FindingState;
+
 /// The page for a dependency and its check, if there is one.
-pub(super) fn find(dependency: &str, check: &str) -> Option<&'static str> {
+pub(super) fn find(dependency: &str, check: &str, state: FindingState) -> Option<&'static str> {
     // "shard north" and "provider openai-main" have names.
     let kind = dependency.split_once(' ').map_or(dependency, |(it, _)| it);
     let page = match (dependency, kind, check) {
@@ -23,7 +25,8 @@ pub(super) fn find(dependency: &str, check: &str) -> Option<&'static str> {
         (_, _, "clock") => "docs/runbooks/clock-offset.md",
         (_, _, "file removal") => "docs/runbooks/object-removal-held.md",
         (_, _, "recovery") => "docs/runbooks/recovery-pause.md",
-        (_, _, "ledger") => "docs/runbooks/ledger-fault.md",
+        (_, _, "ledger") if state == FindingState::Wrong => "docs/runbooks/ledger-fault.md",
+        (_, _, "ledger") => "docs/runbooks/ledger-unchecked.md",
         (_, _, "partitions") => "docs/runbooks/partitions-low.md",
         (_, _, "schema" | "online steps") => "docs/runbooks/upgrade.md",
         _ => return None,
@@ -34,10 +37,12 @@ pub(super) fn find(dependency: &str, check: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::find;
+    use crate::doctor::FindingState;
 
     #[test]
     fn a_named_dependency_has_the_page_of_its_kind() {
-        let page = |dependency, check| find(dependency, check).unwrap_or("none");
+        let page =
+            |dependency, check| find(dependency, check, FindingState::Wrong).unwrap_or("none");
         assert_eq!(
             page("shard north", "reachable"),
             "docs/runbooks/shard-away.md"

@@ -359,16 +359,16 @@ fn a_ledger_that_is_not_in_order_is_wrong() {
               see docs/runbooks/ledger-fault.md
       warning ledger              changes were proven 16 min ago, and all rows within the last 4 h
               fix: see why workers do not audit; meanwhile run `longshored admin ledger check`
-              see docs/runbooks/ledger-fault.md
+              see docs/runbooks/ledger-unchecked.md
       warning ledger              changes were proven 1 min ago, and all rows within the last 28 h
               fix: see why workers do not audit; meanwhile run `longshored admin ledger check`
-              see docs/runbooks/ledger-fault.md
+              see docs/runbooks/ledger-unchecked.md
       warning ledger              the audit has not read all rows yet
               fix: start a worker; then wait until it has read all rows once
-              see docs/runbooks/ledger-fault.md
+              see docs/runbooks/ledger-unchecked.md
       warning ledger              the claim was lost or the row has changed
               fix: run doctor again, or `longshored admin ledger check`, which has no time limit
-              see docs/runbooks/ledger-fault.md
+              see docs/runbooks/ledger-unchecked.md
 
     errors: 1; warnings: 4
     ");

@@ -18,13 +18,14 @@ use std::time::{Duration, Instant};
 
 use crate::chaos::alerts::alert_fleet::AlertFleet;
 use crate::chaos::alerts::load_plan::planned_load;
+use crate::harness::build_profile;
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
 use crate::harness::{Result, SampleFile, TrialVerdict, UploadContent, judge, report_progress};
 use crate::options::{ChaosAlertsOptions, CommonOptions};
 
 /// Queries are asked from the first fault on; some need a file that was verified.
-const QUERY_TIMEOUT: Duration = Duration::from_mins(1);
+const QUERY_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_mins(1));
 const QUERY_ROUND: Duration = Duration::from_secs(2);
 /// A full run must not take longer.
 const MAX_DURATION: Duration = Duration::from_mins(12);
@@ -67,7 +68,10 @@ async fn inject_faults(fleet: &mut AlertFleet, is_small: bool) -> Result<()> {
     file_faults::kill_store(fleet).await?;
     file_faults::lose_object(fleet).await?;
     file_faults::turn_rows_back(fleet).await?;
+    database_faults::promote_shard(fleet).await?;
+    let aged = worker_faults::age_ledger_pass(fleet).await?;
     receiver_faults::hang_receivers(fleet).await?;
+    worker_faults::renew_ledger_pass(fleet, aged).await?;
     Box::pin(slow_faults::cause_slow_faults(fleet)).await?;
     dependency_faults::stop_key_service(fleet).await?;
     // The last one: its workers leave times in the rows that lie a day ahead.

@@ -141,7 +141,7 @@ fn judge_rounds(
         record "longest_seconds_without_202" =>
             gaps.iter().copied().reduce(f64::max).map(|it| statistics::round_to(it, 1)),
         check "a primary was lost" => !rounds.is_empty(),
-        check "loads are answered 202 again within 45 s of each fault" =>
+        check_figure "loads are answered 202 again within 45 s of each fault" =>
             gaps.iter().all(|gap| *gap <= MAX_SECONDS_WITHOUT_ACCEPTED),
     }
 }
@@ -163,7 +163,7 @@ fn judge_answers(
         record "offered_per_second" => statistics::round_to(offered.per_second, 1),
         record "answers_besides_202_and_503" => json!(others),
         check "every load is answered 202 or 503" => others.is_empty(),
-        check "loads are offered at the rate" =>
+        check_figure "loads are offered at the rate" =>
             offered.per_second >= f64::from(options.rate) * 0.99,
     }
 }

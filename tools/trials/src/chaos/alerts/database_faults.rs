@@ -7,7 +7,8 @@ use sqlx::PgConnection;
 
 use crate::chaos::alerts::alert_fleet::AlertFleet;
 use crate::chaos::alerts::fault_table::{
-    ACCOUNTS_LOCKED, CONTROL_STOPPED, PARTITIONS_GONE, SHARD_STOPPED, TABLE_MISSING,
+    ACCOUNTS_LOCKED, CONTROL_STOPPED, PARTITIONS_GONE, SHARD_STOPPED, STANDBY_PROMOTED,
+    TABLE_MISSING,
 };
 use crate::harness::servers::postgres;
 use crate::harness::{FilesClient, Result};
@@ -45,6 +46,17 @@ pub async fn stop_control(fleet: &mut AlertFleet) -> Result<()> {
     fleet.monitor.wait_until_firing(expected).await?;
     fleet.control_server()?.start().await?;
     fleet.monitor.wait_until_silent(CONTROL_STOPPED).await
+}
+
+/// As after the promotion of a standby that has every commit.
+pub async fn promote_shard(fleet: &mut AlertFleet) -> Result<()> {
+    let expected = fleet.monitor.expect(STANDBY_PROMOTED).await?;
+    let server = fleet.north_server()?;
+    server.crash().await?;
+    server.start_with_new_timeline().await?;
+    fleet.monitor.wait_until_firing(expected).await?;
+    let confirm = ["admin", "files", "confirm"];
+    fleet.service.longshored.run(&confirm).await.map(drop)
 }
 
 pub async fn lock_accounts(fleet: &mut AlertFleet) -> Result<()> {

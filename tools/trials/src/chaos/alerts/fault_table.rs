@@ -37,6 +37,10 @@ pub const LEDGER_BROKEN: AlertFault = AlertFault::new(
     "a balance is changed by SQL without a posting",
     &["LongshoreLedgerFault"],
 );
+pub const LEDGER_READ_LONG_AGO: AlertFault = AlertFault::new(
+    "all rows of the ledger were last read 27 hours ago",
+    &["LongshoreLedgerReadOverdue"],
+);
 pub const REDIS_KILLED: AlertFault = AlertFault::new("Redis is killed", &["LongshoreRedisAway"]);
 pub const SHARD_STOPPED: AlertFault = AlertFault::new(
     "the database server of a shard stops",
@@ -44,6 +48,10 @@ pub const SHARD_STOPPED: AlertFault = AlertFault::new(
 );
 pub const CONTROL_STOPPED: AlertFault =
     AlertFault::new("the control database stops", &["LongshoreControlAway"]);
+pub const STANDBY_PROMOTED: AlertFault = AlertFault::new(
+    "the database server of a shard goes on with another timeline",
+    &["LongshoreFailover"],
+);
 pub const ACCOUNTS_LOCKED: AlertFault = AlertFault::new(
     "another session locks the accounts of a shard again and again",
     &["LongshoreLoadsSlow"],
@@ -121,14 +129,16 @@ mod tests {
         include_str!("../../../../../monitoring/rules/service-levels.yml"),
         include_str!("../../../../../monitoring/rules/workers.yml"),
     ];
-    const FAULTS: [AlertFault; 21] = [
+    const FAULTS: [AlertFault; 23] = [
         CREDENTIAL_REFUSED,
         PROVIDER_FAILS,
         WORKERS_KILLED,
         LEDGER_BROKEN,
+        LEDGER_READ_LONG_AGO,
         REDIS_KILLED,
         SHARD_STOPPED,
         CONTROL_STOPPED,
+        STANDBY_PROMOTED,
         ACCOUNTS_LOCKED,
         TABLE_MISSING,
         RECEIVERS_HANG,

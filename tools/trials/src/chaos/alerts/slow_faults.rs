@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::chaos::alerts::alert_fleet::{AlertFleet, STUCK_ACCOUNT};
@@ -14,12 +15,14 @@ use crate::harness::{
 
 const STUCK_JOB_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(1), Duration::from_millis(200));
-/// As if its cancellation had been requested two hours ago.
+/// As if its cancellation had been requested two hours ago. A job that was sent before the fault of
+/// the simulator ends like any other.
 const CANCEL_LONG_AGO: &str = "
 update shard.batch b set cancel_wanted_at = now() - interval '2 hours',
     cancelled_at = now() - interval '2 hours', next_poll_at = now()
 from shard.lane l
-where l.id = b.lane and l.provider = 'openai-stuck' and b.state = 'running' and b.node is null";
+where l.id = b.lane and l.provider = 'openai-stuck' and b.state = 'running' and b.node is null
+    and b.sent_at > $1";
 
 pub async fn cause_slow_faults(fleet: &mut AlertFleet) -> Result<()> {
     let expected = fleet.monitor.expect(SLOW_FAULTS).await?;
@@ -39,7 +42,8 @@ pub async fn cause_slow_faults(fleet: &mut AlertFleet) -> Result<()> {
     spoil_host(fleet).await?;
     let stuck = json!([{"name": "stuck"}]);
     provider_faults::set_openai_faults(fleet, STUCK_ACCOUNT, &stuck).await?;
-    abandon_job(fleet).await?;
+    let since = postgres::read_clock(fleet.north()?).await?;
+    abandon_job(fleet, since).await?;
     fleet.monitor.wait_until_firing(expected).await?;
 
     provider_faults::set_openai_faults(fleet, STUCK_ACCOUNT, &json!([])).await?;
@@ -78,9 +82,14 @@ async fn spoil_host(fleet: &mut AlertFleet) -> Result<()> {
     hosts.let_certificate_expire().await
 }
 
-/// Waits until a job of the account runs that will never end.
-async fn abandon_job(fleet: &AlertFleet) -> Result<()> {
-    let abandon = async || fleet.execute_north(CANCEL_LONG_AGO).await;
+/// Waits until a job of the account runs that will never end: one that was sent after this time.
+async fn abandon_job(fleet: &AlertFleet, since: DateTime<Utc>) -> Result<()> {
+    let pool = fleet.north()?;
+    let abandon = async || {
+        let abandoned = sqlx::query(CANCEL_LONG_AGO).bind(since).execute(pool).await;
+        let abandoned = abandoned.context("setting a cancellation back");
+        abandoned.map(|done| done.rows_affected())
+    };
     if STUCK_JOB_LIMITS.read_until(|it| *it > 0, abandon).await? == 0 {
         return Err(TrialFailure::new("no job of the stuck account runs"));
     }

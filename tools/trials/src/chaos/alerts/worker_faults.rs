@@ -3,13 +3,21 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::chaos::alerts::alert_fleet::AlertFleet;
-use crate::chaos::alerts::fault_table::{CLOCK_SHIFTED, DAY_LOST, LEDGER_BROKEN, WORKERS_KILLED};
+use crate::chaos::alerts::alert_monitor::ExpectedAlerts;
+use crate::chaos::alerts::fault_table::{
+    CLOCK_SHIFTED, DAY_LOST, LEDGER_BROKEN, LEDGER_READ_LONG_AGO, WORKERS_KILLED,
+};
 use crate::harness::longshored::org_setup;
 use crate::harness::longshored::shifted_clock::shifted_clock_variables;
-use crate::harness::{FailureContext as _, LongshoredProcess, Result, SHARD};
+use crate::harness::{FailureContext as _, LongshoredProcess, Result, SHARD, TrialFailure};
 
 /// Longer than the 24 hours of the service level.
 const LOST_TIME: Duration = Duration::from_hours(25);
+/// The next pass starts an hour after this one has finished, so workers keep it until then.
+const AGE_PASS: &str = "update shard.ledger_pass set started_at = started_at - interval '27 hours'
+    where finished_at is not null";
+const RENEW_PASS: &str = "update shard.ledger_pass
+    set started_at = started_at + interval '27 hours' where finished_at is not null";
 const CHANGE_BALANCE: &str = "update shard.account set posted = posted + $2
     where organization = replace($1, 'org_', '')::uuid";
 
@@ -34,6 +42,24 @@ pub async fn break_ledger(fleet: &mut AlertFleet) -> Result<()> {
     fleet.restart_workers().await?;
     fleet.monitor.wait_until_firing(expected).await?;
     change_balance(fleet, &organization.id, -1).await
+}
+
+/// Its alert fires a minute later, when the metrics of before have left the window.
+pub async fn age_ledger_pass(fleet: &mut AlertFleet) -> Result<ExpectedAlerts> {
+    let expected = fleet.monitor.expect(LEDGER_READ_LONG_AGO).await?;
+    if fleet.execute_north(AGE_PASS).await? == 0 {
+        return Err(TrialFailure::new(
+            "workers have not read the ledger once yet",
+        ));
+    }
+    // A worker that no longer audits would show the time that it has read last.
+    fleet.restart_workers().await?;
+    Ok(expected)
+}
+
+pub async fn renew_ledger_pass(fleet: &mut AlertFleet, expected: ExpectedAlerts) -> Result<()> {
+    fleet.monitor.wait_until_firing(expected).await?;
+    fleet.execute_north(RENEW_PASS).await.map(drop)
 }
 
 async fn change_balance(fleet: &AlertFleet, organization: &str, change: i64) -> Result<()> {

@@ -33,10 +33,10 @@ pub struct PatroniTimes {
 #[derive(Debug, Clone, Copy)]
 pub struct PatroniAddresses {
     pub postgres: SocketAddr,
-    pub rest: SocketAddr,
+    pub rest_api: SocketAddr,
     /// Relays to the two above.
     pub public_postgres: SocketAddr,
-    pub public_rest: SocketAddr,
+    pub public_rest_api: SocketAddr,
     /// A relay to etcd.
     pub etcd: SocketAddr,
 }
@@ -227,10 +227,10 @@ fn config(name: &str, addresses: &PatroniAddresses, times: PatroniTimes) -> Valu
     json!({
         "scope": "trial",
         "name": name,
-        "restapi": {"listen": addresses.rest, "connect_address": addresses.public_rest},
-        // Not etcd3: with it, Patroni 3.0 writes its name into the key without a look at who has
-        // it, so a frozen primary takes the role back. A proxy is not replaced by what etcd says
-        // of itself, which would be a way around the relay.
+        "restapi": {"listen": addresses.rest_api, "connect_address": addresses.public_rest_api},
+        // Not etcd3: with it, Patroni 3.0 writes its name into the key without checking who holds
+        // it, so a frozen primary takes the role back. With `use_proxies`, Patroni keeps to this
+        // address, which is the relay, and does not use the addresses that etcd announces.
         "etcd": {"hosts": addresses.etcd.to_string(), "use_proxies": true},
         "bootstrap": {
             "dcs": {
@@ -273,9 +273,9 @@ mod tests {
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         let addresses = PatroniAddresses {
             postgres: address,
-            rest: address,
+            rest_api: address,
             public_postgres: address,
-            public_rest: address,
+            public_rest_api: address,
             etcd: address,
         };
         for ttl in [5, 8, 10, 20, 30] {

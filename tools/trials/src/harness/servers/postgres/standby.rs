@@ -98,6 +98,18 @@ impl TrialPostgresServer {
         }
     }
 
+    /// Starts the stopped server as a standby without a primary, and promotes it.
+    pub async fn start_with_new_timeline(&mut self) -> Result<()> {
+        let signal = self.data_folder.join("standby.signal");
+        fs::write(&signal, "").context("writing standby.signal")?;
+        if let Some(user) = self.user {
+            chown(&signal, Some(user.uid), Some(user.gid))
+                .context("changing the owner of standby.signal")?;
+        }
+        self.start().await?;
+        self.promote().await
+    }
+
     /// Stops sending to the standby: from now on commits wait for it forever.
     pub async fn stop_replication(&self) -> Result<()> {
         let mut connection = self.connect("postgres").await?;
