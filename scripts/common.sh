@@ -115,15 +115,18 @@ running() {
     state=$(ps -o stat= -p "$1" 2>/dev/null) && [[ $state != Z* ]]
 }
 
+# How long a start may take on a slow machine. A wait ends as soon as the server is ready, or has exited.
+START_SECONDS=120
+
 # Waits until a server is ready and all its dependencies are healthy: await URL PID LOG.
 await() {
-    local url=$1 pid=$2 log=$3 turn
-    for ((turn = 0; turn < 300; turn++)); do
-        [[ $(curl --silent --fail --max-time 2 "$url/ready") != *'"status":"ok"'* ]] || return 0
+    local url=$1 pid=$2 log=$3 end=$((SECONDS + START_SECONDS))
+    while ((SECONDS < end)); do
+        [[ $(curl --silent --fail --max-time 10 "$url/ready") != *'"status":"ok"'* ]] || return 0
         running "$pid" || break
         sleep 0.1
     done
     tail -n 20 "$log" >&2
-    curl --silent --max-time 2 "$url/ready" >&2 || true
+    curl --silent --max-time 10 "$url/ready" >&2 || true
     fail "$url is not ready; above is the end of $log"
 }

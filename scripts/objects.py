@@ -12,7 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-START_TIMEOUT_SECONDS = 60
+START_TIMEOUT_SECONDS = 120
 
 
 def presign(store, method, path):

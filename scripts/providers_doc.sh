@@ -61,9 +61,9 @@ providers_load() {
 
 # Repeats a command until its output has a pattern: providers_await PATTERN COMMAND…
 providers_await() {
-    local pattern=$1 turn
+    local pattern=$1 end=$((SECONDS + START_SECONDS))
     shift
-    for ((turn = 0; turn < 150; turn++)); do
+    while ((SECONDS < end)); do
         "$@" >"$SCRATCH/answer" 2>&1 || true
         ! grep -qE "$pattern" "$SCRATCH/answer" || return 0
         sleep 0.2

@@ -29,9 +29,9 @@ PLACEHOLDERS = {
     "/path/client.pem": "TLS_FILE",
 }
 LOGS = 'logs() { cat "$LOGS"/serve.log "$LOGS"/work-*.log; }\n'
-BLOCK_TIMEOUT = 60
+BLOCK_TIMEOUT = 120
 # Some metrics appear with the first audit, the first load or the first callback.
-ATTEMPTS, ATTEMPT_PAUSE = 15, 1
+ATTEMPTS, ATTEMPT_PAUSE = 60, 1
 
 
 def read_blocks(page):

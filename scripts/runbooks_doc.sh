@@ -30,13 +30,13 @@ runbooks_load() {
 
 # A server with a certificate, for the page on certificates: runbooks_certificate PORT
 runbooks_certificate() {
-    local turn
+    local end=$((SECONDS + START_SECONDS))
     export TLS_ADDRESS=127.0.0.1:$1 TLS_SERVER_NAME='-servername localhost' TLS_FILE=$SCRATCH/tls.pem
     openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 2 -keyout "$SCRATCH/tls.key" \
         -out "$TLS_FILE" 2>"$SCRATCH/tls.log"
     start "openssl s_server" "$SCRATCH/tls.log" openssl s_server -www -accept "$TLS_ADDRESS" \
         -key "$SCRATCH/tls.key" -cert "$TLS_FILE"
-    for ((turn = 0; turn < 100; turn++)); do
+    while ((SECONDS < end)); do
         free_port "$1" || return 0
         sleep 0.1
     done

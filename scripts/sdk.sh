@@ -64,8 +64,8 @@ run_request_types() {
 
 # Waits until the simulator has printed its addresses: sdk_await PID LOG.
 sdk_await() {
-    local turn
-    for ((turn = 0; turn < 100; turn++)); do
+    local end=$((SECONDS + START_SECONDS))
+    while ((SECONDS < end)); do
         ! grep -q '^admin' "$2" || return 0
         running "$1" || break
         sleep 0.1

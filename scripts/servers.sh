@@ -8,7 +8,7 @@ objects_program() { echo "$CACHE/objects/bin/weed"; }
 # Starts PostgreSQL and what is named after it, and waits until all work: servers_start FOLDER durable|throwaway [redis]
 # [files]. Sets POSTGRES_URL and settings of longshored, and with files OBJECTS_STORE.
 servers_start() {
-    local folder=$1 kind=$2 options=() turn
+    local folder=$1 kind=$2 options=() end
     shift 2
     [[ $kind == durable ]] || options+=(--throwaway)
     options+=("${@/#/--}")
@@ -16,7 +16,8 @@ servers_start() {
     cargo build --workspace --bin trials "${QUIET[@]}"
     start "PostgreSQL ($kind)${*:+, $*}" "$folder/servers.log" "$CARGO_TARGET_DIR/debug/trials" \
         --weed "$(objects_program)" servers --folder "$folder/servers" --env "$folder/servers.env" "${options[@]}"
-    for ((turn = 0; turn < 900; turn++)); do
+    end=$((SECONDS + 2 * START_SECONDS))
+    while ((SECONDS < end)); do
         [[ ! -f $folder/servers.env ]] || break
         running "${STARTED[-1]}" || break
         sleep 0.1

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +13,8 @@ CLOSED_PORT = "http://127.0.0.1:9/closed"
 
 MOST_SESSIONS = 8
 """A project may have 20 open upload sessions. With fewer, most create requests go through."""
+
+REPEAT_SECONDS = 120
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -39,6 +42,15 @@ class Api:
         self.base, self.key = base, key
 
     def call(self, method, path, body=None):
+        """Repeats what is answered with 503: a slow machine may not answer in time."""
+        end = time.monotonic() + REPEAT_SECONDS
+        status, answer = self.send(method, path, body)
+        while status == 503 and time.monotonic() < end:
+            time.sleep(1)
+            status, answer = self.send(method, path, body)
+        return status, answer
+
+    def send(self, method, path, body):
         data = None if body is None else json.dumps(body).encode()
         headers = {"X-API-Key": self.key, "Content-Type": "application/json"}
         request = urllib.request.Request(self.base + path, data, headers, method=method)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const PROGRAM: &str = "redis-server";
 /// Redis usually starts in a few milliseconds.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub struct RedisServer {

@@ -1,5 +1,6 @@
 //! What every trial is built from: servers, the service, callers, relays, measurements, checks.
 
+pub mod build_profile;
 pub mod callbacks;
 pub mod checks;
 pub mod environment;

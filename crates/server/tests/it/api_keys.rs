@@ -130,7 +130,7 @@ async fn a_request_records_when_its_key_was_used() {
         // The background task may be writing the use just now.
         while last_used_at().await != Some(used_at) {
             service.app.flush().await;
-            assert!(began.elapsed() < Duration::from_secs(10), "{path}");
+            assert!(began.elapsed() < Duration::from_mins(1), "{path}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::support::{Customer, MOCK_DELAY, TestService};
 
 const CALLBACK_URL: &str = "https://example.com/hook";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 const SHORT_ADVANCE: Duration = Duration::from_secs(5);
 const LONG_ADVANCE: Duration = Duration::from_mins(5);
 

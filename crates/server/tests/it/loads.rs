@@ -1,9 +1,12 @@
 //! `POST /cargo/load` and the record that tracking shows at once.
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::json;
+use store::shard::recovery;
 
 use crate::support::TestService;
-use crate::support::http::chat_request;
+use crate::support::http::{chat_request, send};
 
 #[tokio::test]
 async fn a_load_is_acknowledged() {
@@ -22,6 +25,22 @@ async fn a_load_is_acknowledged() {
         }
         "#);
     });
+}
+
+/// A process of a restored database probes its shards before it takes requests.
+#[tokio::test]
+async fn a_process_that_starts_while_its_shard_is_paused_takes_no_load() {
+    let service = TestService::new().await;
+    let customer = service.create_customer().await;
+    let (shard, now) = (&service.north, service.now());
+    let paused = recovery::pause(shard, "restored", None, None, now).await;
+    assert!(paused.unwrap());
+    let app = service.create_another_app();
+    app.probe_shards().await;
+    let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
+    let body = Body::from(chat_request("Hello.", None).to_string());
+    let answer = send(api::router(app), request.body(body).unwrap()).await;
+    assert_eq!(answer.status, 503, "{}", answer.body);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ const CONTENDED_ROUNDS: u32 = 40;
 /// What every load holds, and what its outcome costs.
 const HOLD_NANOS: i64 = 28_200;
 const CHARGE_NANOS: i64 = 1_000;
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Checks the account continuously, on a separate connection.
 struct AccountWatcher {

@@ -365,7 +365,7 @@ async fn a_cancelled_request_neither_loses_nor_doubles_a_token() {
             break remaining;
         }
         assert!(
-            began.elapsed() < Duration::from_secs(10),
+            began.elapsed() < Duration::from_mins(1),
             "{before} and {remaining}"
         );
     };
@@ -383,7 +383,7 @@ async fn ready_reports_the_state_of_redis() {
         service.app.limiter().redis_reachability(),
         Some(RedisReachability::Reachable { .. })
     ) {
-        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(began.elapsed() < Duration::from_mins(1));
         tokio::task::yield_now().await;
     }
     let request = Request::get("/ready").body(Body::empty()).unwrap();

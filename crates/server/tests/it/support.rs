@@ -254,7 +254,7 @@ impl TestService {
         let now = self.now();
         let organization = OrganizationId::new(now, berth, rand::random());
         let shard = if shard == "south" {
-            self.south.as_ref().expect("the test asked for shard south")
+            self.south.as_ref().unwrap()
         } else {
             &self.north
         };

@@ -73,7 +73,7 @@ fn assert_linked_with_batch(spans: &CollectedSpans, load: &CollectedSpan) {
     }
 }
 
-/// For the picture in docs/tracing.md: `TRACE_DUMP=FILE ./dev test -p server one_cargo_is`.
+/// For `tools/monitoring/trace_picture.py`: `TRACE_DUMP=FILE ./dev test -p server one_cargo_is`.
 fn dump(spans: &CollectedSpans) {
     if let Some(path) = optional_path("TRACE_DUMP") {
         let mut file = std::fs::File::create(path).unwrap();

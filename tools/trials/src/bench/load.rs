@@ -233,8 +233,9 @@ fn build_verdict(
         record "stored_bytes" => body,
         record "settings" => settings,
     }
-    let failed: u64 = variants.iter().map(LoadVariant::count_failed).sum();
-    verdict.check("no failed load", failed == 0);
+    for variant in variants {
+        closed_loop::judge_failures(&mut verdict, variant.failures());
+    }
     judge! { verdict;
         check_figure "without limits and holds at least half the rate of bare inserts" =>
             plain.median_share_of(bare) >= MIN_RATIO_TO_BARE_INSERTS,

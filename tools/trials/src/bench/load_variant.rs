@@ -1,5 +1,6 @@
 //! One variant of loading, measured in turns with the others.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,8 +61,8 @@ impl LoadVariant {
         Ok(())
     }
 
-    pub fn count_failed(&self) -> u64 {
-        self.all_rounds.failures.values().sum()
+    pub const fn failures(&self) -> &BTreeMap<String, u64> {
+        &self.all_rounds.failures
     }
 
     /// Its rate as a share of other rates from the same rounds: the median.

@@ -29,7 +29,7 @@ const GROUP_DELAY: Duration = Duration::from_millis(50);
 const OTHER_OPEN_FILES: usize = 2000;
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(1), Duration::from_millis(250));
-const LAST_ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
+const LAST_ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub async fn run(common: &CommonOptions, options: &BenchWaitsOptions) -> Result<TrialVerdict> {
     open_files::raise_limit(options.waits * 2 + OTHER_OPEN_FILES)?;
@@ -106,7 +106,7 @@ async fn load_cargo(
         let request = loads.build(organization, number);
         let client = &client;
         async move {
-            let response = client.send(request).await.context("loading")?;
+            let response = client.send_load(request).await.context("loading")?;
             let cargo = response.cargo_id();
             let cargo = cargo.context(format!("not accepted: {}", response.text()))?;
             Result::Ok(AwaitedCargo {

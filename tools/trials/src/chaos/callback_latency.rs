@@ -90,8 +90,8 @@ impl CallbackLatency {
             record "others_seconds_since_answer" =>
                 statistics::summarize(&mut self.others_since_answer),
             record "others_p99_by_round" => json!(by_interruption),
-            check "load to callback p99 of held cargo is at most 20 s" => held,
-            check "load to callback p99 of other cargo is at most 5 s" => others,
+            check_figure "load to callback p99 of held cargo is at most 20 s" => held,
+            check_figure "load to callback p99 of other cargo is at most 5 s" => others,
         }
     }
 }

@@ -41,6 +41,7 @@ pub async fn run(
     let (interruptions, leases) = (Interruptions::default(), LostLeases::default());
     let large = LargeLoads::default();
     let (shards, callers) = (environment.shards.clone(), Arc::clone(&environment.callers));
+    environment.wait_until_leased().await?;
 
     let injection = async {
         let mut run = FreezeRun {
@@ -83,9 +84,9 @@ fn judge(verdict: &mut TrialVerdict, moments: &[StopMoment], rounds: usize, larg
         record "stopped" => json!({"idle_in_transaction": in_transaction, "client_write": in_write,
             "at_any_moment": count(StopMoment::Any)}),
         record "large_loads" => large.count(),
-        check format!("at least {in_transaction_wanted} were stopped idle in transaction") =>
+        check_figure format!("at least {in_transaction_wanted} were stopped idle in transaction") =>
             in_transaction >= in_transaction_wanted,
-        check format!("at least {in_write_wanted} were stopped in ClientWrite") =>
+        check_figure format!("at least {in_write_wanted} were stopped in ClientWrite") =>
             in_write >= in_write_wanted,
     }
 }

@@ -10,8 +10,8 @@ use crate::harness::environment::databases;
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
 use crate::harness::{
-    ChaosCallers, HttpResponse, LoadRecord, LoadSource, Result, TrialEnvironment, TrialVerdict,
-    judge,
+    ChaosCallers, HttpRequest, HttpResponse, LoadRecord, LoadSource, Result, ServiceClient,
+    TrialEnvironment, TrialVerdict, judge,
 };
 
 /// A caller gives up after this; it counts as a broken promise.
@@ -94,7 +94,7 @@ impl IdempotentLoads {
         let step = (answers.len() / sample.max(1)).max(1);
         let mut wrong = 0;
         for (number, cargo) in answers.iter().step_by(step) {
-            let answer = send_once(callers, *number).await;
+            let answer = send_repeatedly(callers, *number).await;
             let is_same = answer.is_some_and(|answer| {
                 answer.is_ok_and(|answer| {
                     let same = answer
@@ -154,13 +154,26 @@ impl IdempotentLoads {
 
 /// One attempt, to any process. None if there is no organization or no process.
 async fn send_once(callers: &ChaosCallers, number: u64) -> Option<std::io::Result<HttpResponse>> {
+    let (client, request) = build_load(callers, number)?;
+    Some(client.send(request).await)
+}
+
+/// The same after the faults: a slow service may answer 503.
+async fn send_repeatedly(
+    callers: &ChaosCallers,
+    number: u64,
+) -> Option<std::io::Result<HttpResponse>> {
+    let (client, request) = build_load(callers, number)?;
+    Some(client.send_repeatedly(request).await)
+}
+
+fn build_load(callers: &ChaosCallers, number: u64) -> Option<(&ServiceClient, HttpRequest)> {
     let organization = callers
         .organizations
         .get(open_loop::organization_index(callers, number))?;
-    let request = callers.requests.build_keyed(organization, number);
     let place = rand::random_range(0..callers.clients.len().max(1));
-    let target = callers.clients.get(place)?;
-    Some(target.send(request).await)
+    let request = callers.requests.build_keyed(organization, number);
+    Some((callers.clients.get(place)?, request))
 }
 
 async fn count_stored_keys(environment: &TrialEnvironment) -> Result<StoredKeys> {

@@ -190,16 +190,15 @@ fn judge_loads(
     let p99 = without.load_p99().zip(with.load_p99());
     let is_alike = p99
         .is_some_and(|(usual, p99)| p99 < usual.max(MIN_USUAL_P99_MILLISECONDS) * MAX_P99_FACTOR);
-    let is_complete = |it: &LoadObservation| it.refused.is_empty() && it.without_callback == 0;
-    let are_complete = is_complete(without) && is_complete(with);
     judge! { verdict;
         record "without" => loads_to_json(without),
         record "with" => loads_to_json(with),
         record "p99_ratio" => p99.map(|(usual, p99)| round_to(p99 / usual, 2)),
         record "least_usual_p99_milliseconds" => MIN_USUAL_P99_MILLISECONDS,
         check_figure "load p99 stays below twice the usual, or below 10 ms" => is_alike,
-        check "every load is accepted and called back" => are_complete,
     }
+    steady_load::judge_acceptance(verdict, "without", without);
+    steady_load::judge_acceptance(verdict, "with", with);
 }
 
 fn loads_to_json(seen: &mut LoadObservation) -> Value {

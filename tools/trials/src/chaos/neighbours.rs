@@ -16,9 +16,7 @@ use crate::harness::{Result, TrialVerdict, report_progress};
 use crate::options::{ChaosNeighboursOptions, CommonOptions, NeighbourPart, value_name};
 
 pub async fn run(common: &CommonOptions, options: &ChaosNeighboursOptions) -> Result<TrialVerdict> {
-    // The debug build needs both cores for the parts alone.
-    let judges_figures = !(options.small && cfg!(debug_assertions));
-    let mut verdict = TrialVerdict::new("chaos neighbours").judging_figures(judges_figures);
+    let mut verdict = TrialVerdict::new("chaos neighbours");
     verdict.record("small", options.small);
     for part in NeighbourPart::value_variants() {
         if !options.part.is_empty() && !options.part.contains(part) {

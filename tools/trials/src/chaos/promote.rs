@@ -83,7 +83,7 @@ pub async fn run(common: &CommonOptions, options: &ChaosPromoteOptions) -> Resul
         record "answers_besides_202_and_503" => json!(others),
         check "a primary was killed" => !seconds.is_empty(),
         check "every load is answered 202 or 503" => others.is_empty(),
-        check "loads are offered at the rate" =>
+        check_figure "loads are offered at the rate" =>
             offered.per_second >= f64::from(options.rate) * 0.99,
     }
     Ok(verdict)

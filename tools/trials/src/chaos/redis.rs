@@ -11,7 +11,8 @@ use tokio::sync::watch;
 
 use crate::chaos::process_pair::ProcessPair;
 use crate::chaos::redis::redis_fault::{
-    AcceptanceWindow, OVER_LIMIT, RedisFault, RedisFaultRecord, WITHIN_LIMIT, WITHOUT_REDIS,
+    AcceptanceWindow, NOTICE_TIMEOUT, OVER_LIMIT, REDIS_BUDGET_MILLISECONDS, RedisFault,
+    RedisFaultRecord, WITHIN_LIMIT, WITHOUT_REDIS,
 };
 use crate::harness::load::open_loop;
 use crate::harness::longshored::org_setup;
@@ -27,8 +28,6 @@ const WITHIN_LIMIT_ORGANIZATIONS: usize = 4;
 const OVER_LIMIT_LOADS_PER_SECOND: u32 = 100;
 const UNUSED_CALLBACK_URL: &str = "http://127.0.0.1:9/hook";
 const CALM_BEFORE_FAULT: Duration = Duration::from_secs(2);
-/// Both processes must notice a fault by then; the budget of a call is 20 ms.
-const NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many windows to try until one has no fallback.
 const MAX_WINDOWS: usize = 3;
@@ -51,6 +50,9 @@ struct RedisCallers {
 pub async fn run(common: &CommonOptions, options: &ChaosRedisOptions) -> Result<TrialVerdict> {
     let mut environment =
         BaseEnvironment::build_for_chaos(common, DatabaseLayout::SingleShard).await?;
+    let budget = REDIS_BUDGET_MILLISECONDS.to_string();
+    let longshored = &mut environment.longshored;
+    longshored.set("REDIS_BUDGET_MILLISECONDS", &budget);
     let mut modest = Vec::new();
     for number in 1..=WITHIN_LIMIT_ORGANIZATIONS {
         let name = format!("Within limit {number}");
@@ -122,14 +124,17 @@ async fn offer_requests(
 
 fn judge(verdict: &mut TrialVerdict, loads: &LoadLog) {
     let is_limited = |load: &LoadRecord| load.answer == "429";
-    let failed = loads.count(|it| !it.is_accepted() && !is_limited(it));
+    let unavailable = loads.count(LoadRecord::is_refused);
+    let failed = loads.count(|it| it.has_failed() && !is_limited(it));
     let stopped = loads.count(|it| it.source.label != OVER_LIMIT && is_limited(it));
     let refused = loads.count(|it| it.source.label == OVER_LIMIT && is_limited(it));
     judge! { verdict;
         record "accepted" => loads.count(LoadRecord::is_accepted),
         record "refused" => json!({"over_limit": refused, "within_limit": stopped}),
+        record "unavailable" => unavailable,
         record "failed" => failed,
-        check "no answer but 202 and 429" => failed == 0,
+        check "no answer but 202, 429 and 503" => failed == 0,
+        check_figure "no answer is 503" => unavailable == 0,
         check "only the organization over its limit is refused" => stopped == 0 && refused > 0,
     }
 }

@@ -104,23 +104,30 @@ async fn set_pace(environment: &RestoreEnvironment) -> Result<()> {
 /// Work of every kind: for batch providers, a realtime server and the mock.
 async fn load_rounds(loader: &QuestionLoader, rounds: usize) {
     for _ in 0..rounds {
-        for organization in 0..loader.organizations.len() {
-            for model in MODELS
-                .into_iter()
-                .cycle()
-                .take(MODELS.len() * CARGO_PER_ROUND)
-            {
-                let text = format!("restore {}", Uuid::from_u128(rand::random()));
-                let question = ChatQuestion {
-                    model,
-                    system: None,
-                    text,
-                };
-                loader.load_question(organization, &question).await;
-            }
+        for (organization, question) in draw_questions(loader) {
+            loader.load_question(organization, &question).await;
         }
         tokio::time::sleep(ROUND_PAUSE).await;
     }
+}
+
+/// The questions of one round, and who loads them.
+fn draw_questions(loader: &QuestionLoader) -> Vec<(usize, ChatQuestion)> {
+    let organizations = 0..loader.organizations.len();
+    let questions = organizations.flat_map(|organization| {
+        let models = MODELS.into_iter().cycle();
+        let models = models.take(MODELS.len() * CARGO_PER_ROUND);
+        models.map(move |model| {
+            let text = format!("restore {}", Uuid::from_u128(rand::random()));
+            let question = ChatQuestion {
+                model,
+                system: None,
+                text,
+            };
+            (organization, question)
+        })
+    });
+    questions.collect()
 }
 
 async fn upload_files(environment: &RestoreEnvironment) -> Result<()> {
@@ -175,7 +182,9 @@ async fn watch_pause(
     let received = loader.callback_log.count_received();
     tokio::time::sleep(WATCH_TIME).await;
     let refused = loader.callback_log.load_log.count_failures();
-    load_rounds(loader, 1).await;
+    for (organization, question) in draw_questions(loader) {
+        loader.load_question_once(organization, &question).await;
+    }
     let answers = loader.callback_log.load_log.failures_by_reason();
     let refused = loader.callback_log.load_log.count_failures() - refused;
     let is_refused = refused == loader.organizations.len() * MODELS.len() * CARGO_PER_ROUND;

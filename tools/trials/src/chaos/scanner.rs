@@ -17,7 +17,7 @@ const MEBIBYTE: u64 = 1 << 20;
 const TEXT_MEBIBYTE: usize = 1 << 20;
 /// How long each bad state lasts.
 const BAD_STATE_DURATION: Duration = Duration::from_secs(4);
-const VERIFY_TIMEOUT: Duration = Duration::from_mins(2);
+const VERIFY_TIMEOUT: Duration = Duration::from_mins(5);
 const LARGE_VERIFY_TIMEOUT: Duration = Duration::from_mins(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// clamd answers `stream: OK` and a terminator to a scan, and `PONG` and a terminator to a
@@ -240,7 +240,7 @@ async fn stage_upload(
 
 /// Calls `complete` for a while; returns the file's last state.
 async fn watch_while_bad(upload: &StagedUpload) -> Result<FilesResponse> {
-    let limits = PollLimits::new(BAD_STATE_DURATION, POLL_INTERVAL);
+    let limits = PollLimits::exact(BAD_STATE_DURATION, POLL_INTERVAL);
     let is_over = |status: &str| status != "validating";
     upload.complete_until(limits, is_over).await
 }

@@ -21,8 +21,8 @@ use crate::options::{ChaosServerOptions, CommonOptions};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A busy machine answers one request in several seconds.
-const TIMEOUT_PER_CARGO: Duration = Duration::from_secs(10);
-const MIN_TIMEOUT: Duration = Duration::from_mins(2);
+const TIMEOUT_PER_CARGO: Duration = Duration::from_secs(30);
+const MIN_TIMEOUT: Duration = Duration::from_mins(5);
 /// With less cargo there is no time to kill the worker too, or to grow to all slots.
 const MIN_CARGO_FOR_WORKER_KILL: usize = 100;
 
@@ -82,7 +82,7 @@ async fn load_cargo(
     for (body, text) in loads {
         let request = load_request::load(organization, body);
         let began_at = Instant::now();
-        let answer = target.send(request).await.context("loading")?;
+        let answer = target.send_load(request).await.context("loading")?;
         let record = LoadRecord::new(source, began_at, Ok(&answer));
         if record.cargo.is_none() {
             let text = format!("load: {} {}", answer.status, answer.json());

@@ -42,6 +42,8 @@ struct ResponseCounts {
     served: u64,
     /// 503 with `Retry-After` for organizations on the missing server.
     refused: u64,
+    /// The same for others.
+    others_refused: u64,
     /// Anything else.
     failed: BTreeMap<String, u64>,
     /// Milliseconds of requests that were served while another server was down.
@@ -90,7 +92,8 @@ fn judge(
             let noticed = report.noticed_after.map(seconds);
             let first_wrong = report.wrong.first();
             let figures = json!({"probes": report.probes, "noticed_after_seconds": noticed,
-                "wrong": report.wrong.len(), "first_wrong": first_wrong});
+                "wrong": report.wrong.len(), "first_wrong": first_wrong,
+                "unanswered": report.unanswered});
             (server, figures)
         })
         .collect();
@@ -99,19 +102,22 @@ fn judge(
     judge! { verdict;
         record "served" => requests.served,
         record "refused_by_the_missing" => requests.refused,
+        record "refused_by_others" => requests.others_refused,
         record "failed" => failed,
         record "failed_by" => json!(requests.failed),
         record "other_shards_milliseconds" => elsewhere,
         record "ready" => json!(ready),
         check "no request for other shards fails" => failed == 0,
+        check_figure "no request for other shards is refused" => requests.others_refused == 0,
         check "the missing shard refuses with Retry-After" => requests.refused > 0,
     }
     for (server, report) in reports {
-        let in_time = report
-            .noticed_after
-            .is_some_and(|noticed| noticed <= MAX_NOTICE_DELAY);
+        let noticed = report.noticed_after;
         judge! { verdict;
-            check format!("/ready names {server}") => in_time && report.wrong.is_empty(),
+            check format!("/ready names {server}") => noticed.is_some() && report.wrong.is_empty(),
+            check_figure format!("/ready names {server} within 5 s, alone and in each answer") =>
+                noticed.is_some_and(|noticed| noticed <= MAX_NOTICE_DELAY)
+                    && report.named_others == 0 && report.unanswered == 0,
         }
     }
 }
@@ -200,8 +206,12 @@ async fn send_request(
             }
             return Some(answer);
         }
-        Ok(answer) if excused && answer.status == 503 && answer.retry_after().is_some() => {
-            requests.refused += 1;
+        Ok(answer) if answer.status == 503 && answer.retry_after().is_some() => {
+            if excused {
+                requests.refused += 1;
+            } else {
+                requests.others_refused += 1;
+            }
             return None;
         }
         Ok(answer) => format!("{} {}", answer.status, answer.text()),

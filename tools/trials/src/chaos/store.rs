@@ -4,14 +4,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyper::Method;
 use serde_json::Value;
 
+use crate::harness::build_profile;
 use crate::harness::checks::bucket_reconciliation;
 use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
 use crate::harness::{
-    Deployment, FilesClient, FilesEnvironment, FilesResponse, Result, SampleFile, StagedUpload,
-    TrialFailure, TrialVerdict, UploadContent, judge, report_progress,
+    Deployment, FilesClient, FilesEnvironment, FilesResponse, PollLimits, Result, SampleFile,
+    StagedUpload, TrialFailure, TrialVerdict, UploadContent, judge, report_progress,
 };
 use crate::options::{ChaosStoreOptions, CommonOptions};
 
@@ -36,6 +38,8 @@ struct OutageResponses {
     first_refusal_after: Option<Duration>,
     /// Refusals with a reason.
     refused: u64,
+    /// Refusals with 503 for another reason than the store, after the first refusal.
+    otherwise_refused: u64,
     message: String,
     /// Any other response after the first refusal.
     wrong: Vec<String>,
@@ -63,8 +67,8 @@ pub async fn run(common: &CommonOptions, options: &ChaosStoreOptions) -> Result<
         record "loads" => offered.loads,
         record "load_milliseconds" => statistics::summarize(&mut taken),
         record "failed_loads" => callers.load_log.failures_by_reason(),
-        check "loads without files are accepted" => callers.load_log.all_were_accepted(),
     }
+    callers.load_log.judge_acceptance(&mut verdict);
     responses.judge(&mut verdict);
     caught.judge(&mut verdict, &environment).await;
     survey.judge(&mut verdict);
@@ -90,7 +94,8 @@ async fn run_outage(
     tokio::time::sleep(BEFORE_OUTAGE).await;
     let caller = environment.first_client()?.clone();
     let deleted = stage_sample(&caller).await?;
-    deleted.complete().await;
+    let limits = PollLimits::new(MAX_RECOVERY_DELAY, REQUEST_INTERVAL);
+    deleted.complete_until(limits, |it| it == "ready").await?;
     let brought = stage_sample(&caller).await?;
     report_progress("stopping the store");
     environment.object_store.child.kill();
@@ -99,8 +104,10 @@ async fn run_outage(
     responses.request_sessions(&caller, away).await;
     let caught = InterruptedFiles {
         completed,
-        deletion: caller.delete_file(&deleted.file_id).await,
-        listed: caller.send(hyper::Method::GET, "/files", None).await,
+        deletion: caller
+            .send_repeatedly(Method::DELETE, &format!("/files/{}", deleted.file_id))
+            .await,
+        listed: caller.send_repeatedly(Method::GET, "/files").await,
         uploaded_id: brought.file_id,
         deleted_id: deleted.file_id,
     };
@@ -127,16 +134,20 @@ impl OutageResponses {
     /// Asks for sessions while the store is down.
     async fn request_sessions(&mut self, caller: &FilesClient, away: Duration) {
         let begun = Instant::now();
-        while begun.elapsed() < away {
+        // A slow process notices late, and the outage lasts until then.
+        while begun.elapsed() < away
+            || self.refused == 0
+                && begun.elapsed() < build_profile::extend_timeout(MAX_NOTICE_DELAY)
+        {
             let response = caller.create_file(&SampleFile::nth(0).into()).await;
             let message = response.string_field("message");
-            let is_refusal = response.status == 503
-                && response.string_field("error") == "storage_unavailable"
-                && !message.is_empty();
-            if is_refusal {
+            let (error, is_503) = (response.string_field("error"), response.status == 503);
+            if is_503 && error == "storage_unavailable" && !message.is_empty() {
                 self.refused += 1;
                 message.clone_into(&mut self.message);
                 self.first_refusal_after.get_or_insert(begun.elapsed());
+            } else if is_503 && error == "service_unavailable" {
+                self.otherwise_refused += u64::from(self.refused > 0);
             } else if self.first_refusal_after.is_some()
                 || response.status == 500
                 || response.status == 0
@@ -153,10 +164,12 @@ impl OutageResponses {
         let within = |time: Option<Duration>, most| time.is_some_and(|time| time <= most);
         verdict
             .record("refused_sessions", self.refused)
+            .record("otherwise_refused_sessions", self.otherwise_refused)
             .record("refused_after_seconds", seconds(self.first_refusal_after))
             .record("taken_again_after_seconds", seconds(self.recovered_after))
             .record("message", self.message.clone())
-            .check(
+            .check("sessions are refused with a reason", self.refused > 0)
+            .check_figure(
                 "sessions are refused with a reason within 5 s",
                 within(self.first_refusal_after, MAX_NOTICE_DELAY),
             )
@@ -165,7 +178,12 @@ impl OutageResponses {
                 "wrong",
                 &self.wrong,
             )
-            .check(
+            .check_figure(
+                "no session is refused for another reason",
+                self.otherwise_refused == 0,
+            )
+            .check("files are accepted again", self.recovered_after.is_some())
+            .check_figure(
                 "files are accepted again within 15 s",
                 within(self.recovered_after, MAX_RECOVERY_DELAY),
             );

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::Result;
+use crate::harness::{Result, build_profile};
 
 /// How long to wait, and how often to look.
 #[derive(Debug, Clone, Copy)]
@@ -12,8 +12,18 @@ pub struct PollLimits {
 }
 
 impl PollLimits {
+    /// A wait for what will come.
     pub const fn new(timeout: Duration, interval: Duration) -> Self {
-        Self { timeout, interval }
+        Self::exact(build_profile::extend_timeout(timeout), interval)
+    }
+
+    /// A watch that lasts this long in every build, unless it ends early: what it looks for may
+    /// never come.
+    pub const fn exact(length: Duration, interval: Duration) -> Self {
+        Self {
+            timeout: length,
+            interval,
+        }
     }
 
     /// Reads until the value is as wanted, or the time is over. Returns the last value, which the
@@ -43,5 +53,18 @@ impl PollLimits {
             tokio::time::sleep(self.interval).await;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_wait_is_longer_in_a_debug_build() {
+        let (short, interval) = (Duration::from_secs(5), Duration::from_millis(10));
+        let waits = PollLimits::new(short, interval).timeout;
+        assert_eq!(waits, build_profile::extend_timeout(short));
+        assert_eq!(PollLimits::exact(short, interval).timeout, short);
     }
 }

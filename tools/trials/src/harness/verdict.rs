@@ -4,6 +4,8 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::harness::build_profile;
+
 /// How much of what a promise forbids a verdict shows.
 const MAX_EXAMPLES: usize = 10;
 
@@ -28,16 +30,17 @@ impl TrialVerdict {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            judges_figures: true,
+            judges_figures: build_profile::JUDGES_FIGURES,
             broken: Vec::new(),
             figures: Vec::new(),
         }
     }
 
-    /// Whether figures are compared with their bounds. Promises always are.
+    /// Whether the run is large enough for its figures to be compared with their bounds. Those of a
+    /// debug build never are. Promises always are.
     #[must_use]
     pub const fn judging_figures(mut self, judges_figures: bool) -> Self {
-        self.judges_figures = judges_figures;
+        self.judges_figures = self.judges_figures && judges_figures;
         self
     }
 
@@ -54,7 +57,8 @@ impl TrialVerdict {
         self
     }
 
-    /// The same for a bound on a figure, which a short run or a debug build may exceed.
+    /// The same for a bound on a figure: it depends on the speed of the machine, so a short run or
+    /// a debug build may exceed it.
     pub fn check_figure(&mut self, what: impl Into<String>, held: bool) -> &mut Self {
         self.check(what, held || !self.judges_figures)
     }
@@ -139,7 +143,8 @@ mod tests {
     #[test]
     fn a_verdict_without_judged_figures_still_judges_promises() {
         let judge = |judges_figures| {
-            let mut verdict = TrialVerdict::new("bench load").judging_figures(judges_figures);
+            let mut verdict = TrialVerdict::new("bench load");
+            verdict.judges_figures = judges_figures;
             verdict
                 .check_figure("fast", false)
                 .check("none lost", false);
@@ -147,5 +152,15 @@ mod tests {
         };
         assert_eq!(judge(true), ["fast", "none lost"]);
         assert_eq!(judge(false), ["none lost"]);
+    }
+
+    #[test]
+    fn only_a_large_run_of_a_release_build_judges_figures() {
+        let judges = |is_large| {
+            let verdict = TrialVerdict::new("bench load").judging_figures(is_large);
+            verdict.judges_figures
+        };
+        assert_eq!(judges(true), build_profile::JUDGES_FIGURES);
+        assert!(!judges(false));
     }
 }

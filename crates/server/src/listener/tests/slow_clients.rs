@@ -13,7 +13,7 @@ use super::super::*;
 
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Much longer than any deadline of these tests.
-const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(50);
 pub(super) const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
 
 /// Nothing is exempt, and nothing is too young to be closed.

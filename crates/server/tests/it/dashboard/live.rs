@@ -12,7 +12,7 @@ use crate::support::TestService;
 /// The first event of a stream.
 async fn first_event(stream: Response) -> String {
     let mut body = stream.into_body();
-    let frame = tokio::time::timeout(Duration::from_secs(20), body.frame()).await;
+    let frame = tokio::time::timeout(Duration::from_mins(1), body.frame()).await;
     let data = frame.unwrap().unwrap().unwrap().into_data().unwrap();
     String::from_utf8(data.to_vec()).unwrap()
 }

@@ -22,7 +22,7 @@ use super::seed_plan::SeedPlan;
 const LOCK_CHECK_DELAY: Duration = Duration::from_millis(3);
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 /// A task that runs for longer is stuck.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 /// More would make Longshore split batches and fail results as poison pills.
 const MAX_LAPSES: u32 = 4;
 /// A node whose lease expired is frozen for longer.

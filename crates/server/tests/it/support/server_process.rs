@@ -9,7 +9,7 @@ use test_support::object_store::{RawResponse, send};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 
-const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(crate) type EnvironmentVariables = Vec<(&'static str, String)>;

@@ -168,6 +168,11 @@ pub(crate) fn routed_model(id: &str, first: Route) -> Model {
 }
 
 impl TestService {
+    /// The accounts of the workers.
+    pub(crate) fn providers(&self) -> &Providers {
+        &self.worker_deps.providers
+    }
+
     /// Replaces the worker sets with ones that call the simulated providers.
     pub(crate) async fn use_simulated_providers(
         &mut self,

@@ -51,7 +51,8 @@ pub async fn judge(
         check "the latecomer's cargo is in the next batch" =>
             stands.was_gathered && stands.batches_before == 0,
         check "the latecomer had a backlog to overtake" => stands.busy_cargo_after > 0,
-        check "the latecomer is faster than the busy organization's median" => waited <= of_busy,
+        check_figure "the latecomer is faster than the busy organization's median" =>
+            waited <= of_busy,
     }
     Ok(())
 }

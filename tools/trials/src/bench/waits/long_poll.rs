@@ -1,6 +1,6 @@
 //! One caller that waits for its cargo, with a long-poll after the other.
 
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::harness::http::load_request;
 use crate::harness::{HttpClient, TrialOrganization, find_bytes};
 
+/// How long a poll is repeated that is answered with 503.
+const REPEAT_TIMEOUT: Duration = Duration::from_mins(2);
+const REPEAT_DELAY: Duration = Duration::from_millis(200);
 /// Longer than the service waits.
 const WAIT_QUERY: &str = "?wait=60";
 const NOT_COMPLETED: &[u8] = b"\"completed_at\":null";
@@ -32,7 +35,7 @@ pub(super) async fn poll_until_completed(
     awaited: &AwaitedCargo,
 ) -> PollEnd {
     let path = load_request::tracking_path(awaited.cargo) + WAIT_QUERY;
-    let mut requests = 0;
+    let (mut requests, began) = (0, Instant::now());
     let result = loop {
         requests += 1;
         let request = load_request::get(&path, &awaited.organization);
@@ -40,6 +43,10 @@ pub(super) async fn poll_until_completed(
             Ok(response) => response,
             Err(error) => break Err(error.to_string()),
         };
+        if response.status == 503 && began.elapsed() < REPEAT_TIMEOUT {
+            tokio::time::sleep(REPEAT_DELAY).await;
+            continue;
+        }
         if response.status != 200 {
             break Err(format!("{}: {}", response.status, response.text()));
         }

@@ -21,7 +21,7 @@ const GRANT_LIFETIME: Duration = Duration::from_secs(20);
 /// A session that completes later may have been swept.
 const MAX_COMPLETE_DELAY: Duration = Duration::from_secs(11);
 /// Callers give up after this; it counts as a broken promise.
-const GIVE_UP_AFTER: Duration = Duration::from_mins(2);
+const GIVE_UP_AFTER: Duration = Duration::from_mins(5);
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// How the upload must end.

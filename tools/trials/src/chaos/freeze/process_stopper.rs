@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 
+use crate::harness::build_profile;
 use crate::harness::measurement::tcp_ports;
 use crate::harness::{FailureContext as _, LongshoredProcess, Result, TRIALS_APPLICATION_NAME};
 
-const CATCH_TIMEOUT: Duration = Duration::from_secs(45);
+const CATCH_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_secs(45));
 /// Bytes on their way to the server arrive within this time.
 const ARRIVAL_DELAY: Duration = Duration::from_millis(10);
 /// A send that blocks this long has a client that does not read.

@@ -8,21 +8,25 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::chaos::process_pair::ProcessPair;
+use crate::harness::build_profile;
 use crate::harness::load::load_log;
 use crate::harness::{
     FailureContext as _, LoadLog, LoadRecord, LoadRequests, LoadSource, Result, TrialOrganization,
 };
 
-/// Each connection always has one load in flight.
-const CONNECTIONS_PER_PROCESS: usize = 64;
+/// Each connection always has one load in flight. A debug build must not be overloaded.
+const CONNECTIONS_PER_PROCESS: usize = build_profile::choose(16, 64);
 
 /// The responses.
 #[derive(Debug)]
 pub struct LoadBurst {
     pub accepted: usize,
     pub refused: usize,
+    /// Loads that got a token and then 503.
+    pub unavailable: usize,
     /// Anything but 202 and 429.
     pub others: Value,
+    /// No answer but 202, 429 and 503.
     pub only_expected: bool,
     /// From before the first load to after the last response.
     pub elapsed: Duration,
@@ -61,8 +65,9 @@ pub async fn run_load_burst(
     Ok(LoadBurst {
         accepted: log.count(LoadRecord::is_accepted),
         refused: log.count(is_limited),
+        unavailable: log.count(LoadRecord::is_refused),
         others: load_log::count_answers(&others),
-        only_expected: others.is_empty(),
+        only_expected: others.iter().all(LoadRecord::is_refused),
         elapsed: begun.elapsed(),
     })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::chaos::process_pair::ProcessPair;
+use crate::harness::build_profile;
 use crate::harness::{
     FailureContext as _, HttpResponse, LoadRequests, Result, TrialFailure, TrialOrganization,
 };
@@ -12,6 +13,8 @@ use crate::harness::{
 const TOKEN_INTERVAL: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const EARLY_BY: Duration = Duration::from_secs(1);
+/// Also for an empty bucket to be refilled.
+const MEASUREMENT_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_mins(1));
 
 #[derive(Debug, Default)]
 pub struct RetryAfterWaits {
@@ -36,13 +39,15 @@ pub async fn measure_waits(
         number: 1_000_000,
     };
     let mut waits = RetryAfterWaits::default();
-    for _ in 0..wanted * 3 {
-        if waits.measured == wanted {
-            break;
-        }
-        caller.take_next_token().await?;
+    let begun = Instant::now();
+    while waits.measured < wanted && begun.elapsed() < MEASUREMENT_TIMEOUT {
+        let token_after = caller.take_next_token().await?;
         let refused = caller.load().await?;
         let told_at = Instant::now();
+        // On a slow machine another token has arrived, or the service did not answer in time.
+        if matches!(refused.status, 202 | 503) {
+            continue;
+        }
         let Some(seconds) = refused.retry_after().filter(|_| refused.status == 429) else {
             return Err(TrialFailure::new(format!(
                 "an empty bucket answers {} without Retry-After",
@@ -55,13 +60,23 @@ pub async fn measure_waits(
         if wait != TOKEN_INTERVAL {
             continue;
         }
-        waits.measured += 1;
         caller
             .sleep_until(told_at + wait.saturating_sub(EARLY_BY))
             .await;
-        waits.accepted_early += u32::from(caller.load().await?.status == 202);
+        let early = caller.load().await?.status;
+        // The next token may have arrived by now: this answer says nothing.
+        if early == 202 && token_after.elapsed() >= TOKEN_INTERVAL {
+            continue;
+        }
         caller.sleep_until(told_at + wait).await;
-        waits.accepted += u32::from(caller.load().await?.status == 202);
+        let late = caller.load().await?.status;
+        // Such a load got a token and then no answer.
+        if [early, late].contains(&503) {
+            continue;
+        }
+        waits.measured += 1;
+        waits.accepted_early += u32::from(early == 202);
+        waits.accepted += u32::from(late == 202);
     }
     Ok(waits)
 }
@@ -84,17 +99,23 @@ impl RetryingCaller<'_> {
         target.send(request).await.context("loading")
     }
 
-    /// Empties the bucket, then takes the next token as soon as it arrives.
-    async fn take_next_token(&mut self) -> Result<()> {
-        while self.load().await?.status == 202 {}
+    /// Empties the bucket, then takes the next token as soon as it arrives. Returns a moment at
+    /// which it had not arrived.
+    async fn take_next_token(&mut self) -> Result<Instant> {
         let begun = Instant::now();
-        while self.load().await?.status != 202 {
-            if begun.elapsed() > TOKEN_INTERVAL * 5 {
-                return Err(TrialFailure::new("an empty bucket is not refilled"));
+        let mut refused_at = None;
+        while begun.elapsed() < MEASUREMENT_TIMEOUT {
+            let asked_at = Instant::now();
+            match (self.load().await?.status, refused_at) {
+                (202, Some(refused_at)) => return Ok(refused_at),
+                (429, _) => refused_at = Some(asked_at),
+                _ => {}
             }
-            tokio::time::sleep(POLL_INTERVAL).await;
+            if refused_at.is_some() {
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
         }
-        Ok(())
+        Err(TrialFailure::new("an empty bucket is not refilled"))
     }
 
     async fn sleep_until(&self, moment: Instant) {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::chaos::markers::marker::Markers;
 use crate::chaos::markers::marker_receiver::MarkerReceiver;
 use crate::chaos::neighbours::steady_load;
+use crate::harness::build_profile;
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::files_environment::FilesEnvironment;
 use crate::harness::failure::{FailureContext as _, Result, TrialFailure};
@@ -26,7 +27,7 @@ const REJECTING: &str = "rejecting";
 const ACCOUNT_LIMITS: &str = "linger_seconds = 1, grace_seconds = 12";
 /// How long the answering account lets its first calls wait. Meanwhile the worker has the file of
 /// the job open.
-const STALL_SECONDS: u32 = 1;
+const STALL_SECONDS: u32 = build_profile::choose(3, 1);
 const STALLED_CALLS: u32 = 2;
 const SETTLE_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(1), Duration::from_millis(50));
@@ -59,11 +60,15 @@ impl MarkedWork<'_> {
         self.set_faults().await?;
         let receiver = MarkerReceiver::start(&self.markers.callback_answer).await?;
         self.upload_file().await?;
+        let group = self.create_group(&receiver).await?;
         for number in 0..self.cargo {
             let question = self.markers.question(number);
-            self.load(ANSWERING, &question, &receiver).await?;
+            let load = self.build_load(ANSWERING, &question, &receiver);
+            let custom_id = format!("{} {number}", self.markers.custom_id);
+            self.load(with_names(load, &group, &custom_id)).await?;
         }
-        self.load(REJECTING, "Refuse this.", &receiver).await?;
+        let load = self.build_load(REJECTING, "Refuse this.", &receiver);
+        self.load(load).await?;
         let expected = self.cargo + 1;
         SETTLE_LIMITS
             .wait_until(|| receiver.count() >= expected)
@@ -83,8 +88,27 @@ impl MarkedWork<'_> {
         Ok(())
     }
 
-    async fn load(&self, model: &str, question: &str, receiver: &MarkerReceiver) -> Result<()> {
-        let body = json!({
+    /// It is never sealed, so it is not called back. Its name makes a repeat the same group.
+    async fn create_group(&self, receiver: &MarkerReceiver) -> Result<String> {
+        let client = self.environment.first_client()?;
+        let wanted = json!({
+            "name": "marked",
+            "metadata": {"note": self.markers.group_metadata},
+            "callback_url": format!("{}?token={}", receiver.url(), self.markers.group_url_query),
+        });
+        let create = async || Ok(client.send(Method::POST, "/groups", Some(&wanted)).await);
+        let created = SETTLE_LIMITS.read_until(|it| !it.is_retryable(), create);
+        let created = created.await?;
+        let id = created.string_field("group_id");
+        if id.is_empty() {
+            let text = format!("a group was not created: {}", created.summary());
+            return Err(TrialFailure::new(text));
+        }
+        Ok(id.to_owned())
+    }
+
+    fn build_load(&self, model: &str, question: &str, receiver: &MarkerReceiver) -> Value {
+        json!({
             "params": {
                 "model": model,
                 "max_tokens": 64,
@@ -92,13 +116,16 @@ impl MarkedWork<'_> {
             },
             "metadata": {"note": self.markers.metadata},
             "callback_url": format!("{}?token={}", receiver.url(), self.markers.url_query),
-        });
+        })
+    }
+
+    async fn load(&self, body: Value) -> Result<()> {
         let organization = self.environment.service.callers.organizations.first();
         let organization =
             organization.ok_or_else(|| TrialFailure::new("nothing can be loaded"))?;
         let client = ServiceClient::new(self.environment.service.server()?.address());
         let request = load_request::load(organization, body.to_string());
-        let answer = client.send(request).await.context("loading")?;
+        let answer = client.send_load(request).await.context("loading")?;
         if answer.cargo_id().is_none() {
             let text = format!("a load was refused: {} {}", answer.status, answer.text());
             return Err(TrialFailure::new(text));
@@ -119,7 +146,10 @@ impl MarkedWork<'_> {
         let begun = Instant::now();
         let created = client.send(Method::POST, "/files", Some(&declared)).await;
         let staged = client.stage_session(&created, begun, &content).await;
-        let completed = staged.map_err(TrialFailure::new)?.complete().await;
+        let staged = staged.map_err(TrialFailure::new)?;
+        let complete = async || Ok(staged.complete().await);
+        let completed = SETTLE_LIMITS.read_until(|it| !it.is_retryable(), complete);
+        let completed = completed.await?;
         if !matches!(completed.status, 200 | 202) {
             let text = format!("a file was not completed: {}", completed.summary());
             return Err(TrialFailure::new(text));
@@ -145,4 +175,12 @@ impl MarkedWork<'_> {
         }
         Ok(())
     }
+}
+
+fn with_names(mut load: Value, group: &str, custom_id: &str) -> Value {
+    if let Some(fields) = load.as_object_mut() {
+        fields.insert("group_id".to_owned(), json!(group));
+        fields.insert("custom_id".to_owned(), json!(custom_id));
+    }
+    load
 }

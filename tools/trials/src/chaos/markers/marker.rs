@@ -19,6 +19,9 @@ pub(super) struct Markers {
     pub provider_error: String,
     pub filename: String,
     pub file_metadata: String,
+    pub custom_id: String,
+    pub group_metadata: String,
+    pub group_url_query: String,
 }
 
 impl Markers {
@@ -34,6 +37,9 @@ impl Markers {
             provider_error: format!("{run}providererror"),
             filename: format!("{run}filename"),
             file_metadata: format!("{run}filemetadata"),
+            custom_id: format!("{run}customid"),
+            group_metadata: format!("{run}groupmetadata"),
+            group_url_query: format!("{run}groupquery"),
             prompt,
         }
     }
@@ -44,7 +50,7 @@ impl Markers {
     }
 
     /// Every marker with the kind of content that has it.
-    pub(super) fn list(&self) -> [(&'static str, &str); 8] {
+    pub(super) fn list(&self) -> [(&'static str, &str); 11] {
         [
             ("prompt", &self.prompt),
             ("answer", &self.answer),
@@ -54,6 +60,9 @@ impl Markers {
             ("provider error", &self.provider_error),
             ("file name", &self.filename),
             ("file metadata", &self.file_metadata),
+            ("custom ID", &self.custom_id),
+            ("group metadata", &self.group_metadata),
+            ("group callback URL", &self.group_url_query),
         ]
     }
 }

@@ -107,8 +107,8 @@ pub async fn run(
             journey.is_called_back && journey.batches_between == 0,
         check format!("flood: at most {MAX_BATCHES_AHEAD} batches are gathered ahead of it") =>
             journey.batches_at_load <= i64::from(MAX_BATCHES_AHEAD),
-        check format!("flood: its callback arrives within {} s", within.as_secs()) =>
-            journey.is_called_back && journey.seconds_to_callback <= within.as_secs_f64(),
+        check_figure format!("flood: its callback arrives within {} s", within.as_secs()) =>
+            journey.seconds_to_callback <= within.as_secs_f64(),
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ async fn measure_baseline(latecomers: &Arc<SteadyLoad>) -> Result<f64> {
     let mut longest = 0.0_f64;
     for number in 0..BASELINE_LOADS {
         let from = Instant::now();
-        latecomers.send_load(number).await;
+        latecomers.send_repeatedly(number).await;
         latecomers.wait_for_callbacks(MAX_EXTRA_DELAY * 2).await;
         let before = Instant::now();
         let seen = latecomers.observe(LoadWindow { from, before }, None);
@@ -174,7 +174,7 @@ async fn create_flood(
     count: i64,
 ) -> Result<()> {
     let from = Instant::now();
-    flooding.send_load(0).await;
+    flooding.send_repeatedly(0).await;
     let before = Instant::now();
     let first = flooding.cargo_between(LoadWindow { from, before });
     let first = first.first().copied();
@@ -199,7 +199,7 @@ async fn wait_until_gathered(pool: &PgPool, within: Duration) -> Result<i64> {
         let waiting = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
         waiting.context("counting waiting cargo")
     };
-    let limits = PollLimits::new(within, POLL_INTERVAL);
+    let limits = PollLimits::exact(within, POLL_INTERVAL);
     limits.read_until(|count| *count == 0, count_waiting).await
 }
 
@@ -213,7 +213,7 @@ async fn load_latecomer(
     let open = sqlx::query_scalar::<_, i64>(query).fetch_one(pool).await;
     let open = open.context("counting batches")?;
     let from = Instant::now();
-    latecomers.send_load(BASELINE_LOADS).await;
+    latecomers.send_repeatedly(BASELINE_LOADS).await;
     let before = Instant::now();
     let loaded_at = postgres::read_clock(pool).await?;
     let window = LoadWindow { from, before };

@@ -69,7 +69,8 @@ pub async fn run(
     judge! { verdict;
         record "poison_cargo" =>
             json!({"bytes": bytes, "called_back": called_back, "seconds": round_to(seconds, 2)}),
-        check format!("poison: the others never wait more than {MAX_SILENCE} s for a callback") =>
+        check_figure
+            format!("poison: the others never wait more than {MAX_SILENCE} s for a callback") =>
             silence <= MAX_SILENCE,
         check "poison: the poison cargo has its callback" => called_back,
     }

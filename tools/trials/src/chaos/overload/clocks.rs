@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::harness::build_profile;
 use crate::harness::callbacks::callback_sink;
 use crate::harness::checks::completion;
 use crate::harness::load::open_loop;
@@ -20,8 +21,10 @@ const LOADS_PER_SECOND: u32 = 40;
 const MOCK_DELAY: f64 = 3.0;
 /// What a loaded machine may add to the mock's delay and to a retry delay.
 const MAX_LATE_SECONDS: f64 = 15.0;
-/// An acknowledgement arrives a moment after the commit at which the delay starts.
-const ACKNOWLEDGEMENT_SECONDS: f64 = 1.0;
+/// An acknowledgement arrives a moment after the commit at which the delay starts, and the sink
+/// records a callback a moment after it was sent. A busy machine makes these moments longer.
+const ACKNOWLEDGEMENT_SECONDS: f64 = build_profile::choose(2.5, 1.0);
+const MAX_EARLY_SECONDS: f64 = build_profile::choose(2.5, 0.1);
 /// One of this many cargo has its first callback refused, and so is retried.
 const REFUSE_FIRST_ONE_OF: u128 = 16;
 const RETRY_DELAY_SECONDS: f64 = 30.0;
@@ -49,6 +52,7 @@ pub(super) async fn run(
     let environment = TrialEnvironment::build(common, layout, deployment).await?;
 
     let length = Duration::from_secs(options.seconds);
+    let since = unix_milliseconds();
     let load = open_loop::load_each_in_turn(&environment.callers);
     open_loop::offer_loads(LOADS_PER_SECOND, tokio::time::sleep(length), load).await;
     let offsets = read_clock_offsets(&environment).await?;
@@ -65,9 +69,9 @@ pub(super) async fn run(
     judge! { verdict;
         record "database_ahead_seconds" => offsets,
         check "the clocks were off" => all_off,
-        check "every load was accepted" => environment.callers.load_log.count_failures() == 0,
     }
-    judge_ids(&environment, now, length, &mut verdict);
+    environment.callers.load_log.judge_acceptance(&mut verdict);
+    judge_ids(&environment, since, now, &mut verdict);
     judge_schedule(&environment, retry_delay, &mut verdict);
     Ok(verdict)
 }
@@ -96,15 +100,9 @@ fn unix_milliseconds() -> u128 {
 }
 
 /// A cargo's id carries its time, and deadlines depend on it.
-fn judge_ids(
-    environment: &TrialEnvironment,
-    now: u128,
-    length: Duration,
-    verdict: &mut TrialVerdict,
-) {
+fn judge_ids(environment: &TrialEnvironment, since: u128, now: u128, verdict: &mut TrialVerdict) {
     let loaded = environment.callers.load_log.acknowledged();
-    let earliest = now.saturating_sub(length.as_millis() + 10_000);
-    let is_right = |cargo: &u128| (earliest..=now + 2_000).contains(&(cargo >> 80));
+    let is_right = |cargo: &u128| (since - 2_000..=now + 2_000).contains(&(cargo >> 80));
     let wrong = loaded.keys().filter(|cargo| !is_right(cargo)).count();
     verdict
         .record("ids_with_a_wrong_time", wrong)
@@ -130,17 +128,17 @@ fn judge_schedule(environment: &TrialEnvironment, retry_delay: f64, verdict: &mu
             }
         }
     }
-    let within = |values: &[f64], least: f64, most: f64| {
-        values.iter().all(|value| (least..=most).contains(value))
-    };
+    let is_early = |values: &[f64], least: f64| values.iter().any(|value| *value < least);
+    let is_late = |values: &[f64], most: f64| values.iter().any(|value| *value > most);
     judge! { verdict;
         record "callback_seconds" => statistics::summarize(&mut first),
         record "retry_seconds" => statistics::summarize(&mut retries),
         record "retries" => retries.len(),
-        check "no callback is early or late" =>
-            within(&first, MOCK_DELAY - ACKNOWLEDGEMENT_SECONDS, MOCK_DELAY + MAX_LATE_SECONDS),
-        check "no retry is early or late" => missing_retries == 0
+        check "no callback is early" => !is_early(&first, MOCK_DELAY - ACKNOWLEDGEMENT_SECONDS),
+        check_figure "no callback is late" => !is_late(&first, MOCK_DELAY + MAX_LATE_SECONDS),
+        check "no retry is missing or early" => missing_retries == 0
             && !retries.is_empty()
-            && within(&retries, retry_delay - 0.1, retry_delay + MAX_LATE_SECONDS),
+            && !is_early(&retries, retry_delay - MAX_EARLY_SECONDS),
+        check_figure "no retry is late" => !is_late(&retries, retry_delay + MAX_LATE_SECONDS),
     }
 }

@@ -9,8 +9,8 @@ use crate::harness::load::open_loop;
 use crate::harness::measurement::statistics;
 use crate::harness::{
     BaseEnvironment, DatabaseLayout, Deployment, FailureContext as _, LoadLog, LoadRecord,
-    ProcessSpec, Result, ScratchFolder, SmallDisk, TrialEnvironment, TrialPostgresServer,
-    TrialVerdict, judge, report_progress, round_to,
+    PollLimits, ProcessSpec, Result, ScratchFolder, SmallDisk, TrialEnvironment,
+    TrialPostgresServer, TrialVerdict, judge, report_progress, round_to,
 };
 use crate::options::{ChaosOverloadOptions, CommonOptions};
 
@@ -21,6 +21,7 @@ const MAX_FULL_TIME: Duration = Duration::from_secs(25);
 /// Loads must be accepted again by then.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 const AFTER_RECOVERY: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// PostgreSQL notices a full disk when its log or a table next grows.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_TIMEOUT: Duration = Duration::from_mins(2);
@@ -97,6 +98,10 @@ async fn fill_and_free(
     }
     let back = Instant::now();
     tokio::time::sleep(RECOVERY_TIMEOUT + AFTER_RECOVERY).await;
+    let loads = &environment.callers.load_log;
+    let is_accepted = |load: &LoadRecord| load.is_accepted() && load.began_at >= freed;
+    let limits = PollLimits::new(RECOVERY_TIMEOUT, POLL_INTERVAL);
+    limits.wait_until(|| loads.count(is_accepted) > 0).await;
     Ok(DiskOutage {
         full_at: full,
         freed_at: freed,
@@ -130,10 +135,11 @@ fn judge(verdict: &mut TrialVerdict, loads: &LoadLog, outage: DiskOutage) {
         record "works_after_seconds" => seconds(works),
         record "server_was_restarted" => outage.was_restarted,
         check "loads were refused while the disk was full" => first.is_some(),
-        check "loads are refused while the disk is full" =>
+        check_figure "loads are refused while the disk is full" =>
             noticed.is_empty() || noticed.iter().any(LoadRecord::is_refused),
         check "every answer is 202 or 503" => others.count() == 0,
-        check "loads are accepted again within 10 s" =>
+        check "loads are accepted again" => works.is_some(),
+        check_figure "loads are accepted again within 10 s" =>
             !afterwards.is_empty() && afterwards.iter().all(LoadRecord::is_accepted),
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::harness::build_profile;
 use crate::harness::load::load_log;
 use crate::harness::measurement::statistics;
 use crate::harness::{
@@ -20,8 +21,11 @@ pub const WITHOUT_REDIS: &str = "without Redis";
 /// The plan of the organization over its limit: Free.
 const FREE_PLAN_BURST: f64 = 100.0;
 const FREE_PLAN_LOADS_PER_SECOND: f64 = 0.5;
-/// How long a call to Redis may take: the service's default.
-const REDIS_BUDGET_MILLISECONDS: f64 = 20.0;
+/// How long a call to Redis may take: the service's default, and longer in a debug build, whose
+/// calls take longer than that on a busy machine.
+pub const REDIS_BUDGET_MILLISECONDS: f64 = build_profile::choose(200.0, 20.0);
+/// Both processes must notice a fault by then.
+pub const NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Calls in flight when the fault happens, and calls that begin right after.
 const FIRST_CALLS_WINDOW: (Duration, Duration) =
     (Duration::from_millis(25), Duration::from_millis(100));
@@ -114,7 +118,7 @@ impl RedisFaultRecord {
             record &format!("{name}_first_milliseconds") => at_first.summary(),
             // A third of the first calls waits, so the 90th percentile does not depend on
             // chance.
-            check format!("{name}: the first calls wait at most for the Redis budget") =>
+            check_figure format!("{name}: the first calls wait at most for the Redis budget") =>
                 percentile(&mut at_first.with_redis, 900)
                     <= slowest.map(|most| most + REDIS_BUDGET_MILLISECONDS),
         }
@@ -130,7 +134,10 @@ impl RedisFaultRecord {
             record &format!("{name}_noticed_after_milliseconds") =>
                 round_to(to_milliseconds(opened - self.injected_at), 0),
             record &format!("{name}_open_milliseconds") => open.summary(),
-            check format!("{name}: no call waits once the breaker is open") => open.is_similar(),
+            check_figure format!("{name}: both processes notice within 2 s") =>
+                opened - self.injected_at <= NOTICE_TIMEOUT,
+            check_figure format!("{name}: no call waits once the breaker is open") =>
+                open.is_similar(),
         }
     }
 
@@ -166,11 +173,19 @@ impl RedisFaultRecord {
             record &format!("{name}_window") =>
                 json!({"beyond_the_refill": round_to(error, 1), "tries": self.windows.len()}),
             record &format!("{name}_fallbacks_after_return") => self.fallbacks_after_restore,
-            // A token may have been about to enter the bucket when the fault happened.
-            check format!("{name}: at most one extra burst for each fault") =>
-                extra <= FREE_PLAN_BURST * faults + 1.0,
-            check format!("{name}: limits are exact again within 5 s") => late <= MAX_EXACT_DELAY,
-            check format!("{name}: then only the refill is accepted") => error.abs() <= slack,
+            check_figure format!("{name}: limits are exact again within 5 s") =>
+                late <= MAX_EXACT_DELAY,
+            check_figure format!("{name}: then only the refill is accepted") =>
+                error.abs() <= slack,
+        }
+        // A token may have been about to enter the bucket when the fault happened.
+        let is_bounded = extra <= FREE_PLAN_BURST * faults + 1.0;
+        let what = format!("{name}: at most one extra burst for each fault");
+        if self.fallbacks_after_restore > 0.0 {
+            // A slow machine is a fault as often as a call takes longer than the budget.
+            verdict.check_figure(what, is_bounded);
+        } else {
+            verdict.check(what, is_bounded);
         }
     }
 }

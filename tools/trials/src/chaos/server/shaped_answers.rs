@@ -38,15 +38,23 @@ pub async fn run(
         .await;
 
     let mut misshapen = Vec::new();
-    let schemas_valid = count_valid(environment, &schema_log, follows_schema, &mut misshapen);
-    let calls_valid = count_valid(environment, &call_log, calls_tool, &mut misshapen);
+    let (valid, others) = split_answers(environment, &schema_log, follows_schema);
+    let schemas_valid = valid.len();
+    misshapen.extend(others);
+    let (calling, others) = split_answers(environment, &call_log, calls_tool);
+    let calls_valid = calling.len();
+    let (cut, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_cut);
+    misshapen.extend(others);
+    let misshapen: Vec<_> = misshapen.iter().map(Value::to_string).collect();
     judge! { verdict;
         record "schemas_loaded" => schemas,
         record "schemas_valid" => schemas_valid,
         record "calls_loaded" => calls,
         record "calls_valid" => calls_valid,
-        check "every answer has the shape of its schema" =>
-            (schemas_valid, calls_valid) == (schemas, calls),
+        record "calls_cut" => cut.len(),
+        check "every answer follows its schema" => schemas_valid == schemas,
+        check "most answers to a forced call are calls of the tool" => is_most(calls_valid, calls),
+        check "every answer without its call ends with max_tokens" => calls_valid + cut.len() == calls,
         check "all cargo with a schema or a tool is delivered" =>
             schema_log.is_complete() && call_log.is_complete(),
     }
@@ -54,25 +62,18 @@ pub async fn run(
     Ok(())
 }
 
-/// Counts valid answers, and adds the others to the misshapen ones.
-fn count_valid(
+/// The callbacks of a log: the valid ones, and the others.
+fn split_answers(
     environment: &RealModelEnvironment,
     callback_log: &CallbackLog,
     is_valid: impl Fn(&Value) -> bool,
-    misshapen: &mut Vec<String>,
-) -> usize {
+) -> (Vec<Value>, Vec<Value>) {
     let bodies = environment.service.callback_sink.receipts.bodies();
     let loaded = callback_log.load_log.acknowledged();
-    let mut valid = 0;
-    for body in loaded.keys().filter_map(|cargo| bodies.get(cargo)) {
-        let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        if is_valid(&body) {
-            valid += 1;
-        } else {
-            misshapen.push(body.to_string());
-        }
-    }
-    valid
+    let bodies = loaded.keys().filter_map(|cargo| bodies.get(cargo));
+    bodies
+        .map(|body| serde_json::from_slice::<Value>(body).unwrap_or_default())
+        .partition(is_valid)
 }
 
 /// The body of a load, and its unique text.
@@ -128,6 +129,15 @@ fn calls_tool(body: &Value) -> bool {
     blocks.into_iter().flatten().any(is_call)
 }
 
+/// llama.cpp lets the model write text before a forced call. Sometimes it writes until `max_tokens`.
+fn is_cut(body: &Value) -> bool {
+    questions::stop_reason(body) == "max_tokens"
+}
+
+const fn is_most(part: usize, all: usize) -> bool {
+    all == 0 || part * 2 > all
+}
+
 fn has_shape(answer: &Value) -> bool {
     let crates = answer.get("crates").and_then(Value::as_u64);
     COLORS.contains(&text_of(answer, "color"))
@@ -171,5 +181,24 @@ mod tests {
         let text = body(json!({"type": "text", "text": r#"{"color": "red", "crates": 7}"#}));
         assert!(follows_schema(&text) && !calls_tool(&text));
         assert!(!follows_schema(&body(json!({"type": "text", "text": "{"}))));
+    }
+
+    #[test]
+    fn an_answer_without_its_call_may_only_be_cut() {
+        let body = |reason: &str| {
+            json!({"success": true, "response": {"stop_reason": reason,
+                "content": [{"type": "text", "text": "The pile"}]}})
+        };
+        assert!(is_cut(&body("max_tokens")) && !calls_tool(&body("max_tokens")));
+        for reason in ["end_turn", "tool_use", "refusal"] {
+            assert!(!is_cut(&body(reason)), "{reason}");
+        }
+        assert!(!is_cut(&json!({"success": false, "response": null})));
+    }
+
+    #[test]
+    fn most_is_more_than_half() {
+        assert!(is_most(1, 1) && is_most(11, 20) && is_most(0, 0));
+        assert!(!is_most(10, 20) && !is_most(0, 1));
     }
 }

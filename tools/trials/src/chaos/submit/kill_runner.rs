@@ -10,15 +10,17 @@ use uuid::Uuid;
 
 use crate::chaos::submit::accounts::{ACCOUNTS, account_faults};
 use crate::chaos::submit::kill_schedule::{KillSchedule, PlannedKill};
+use crate::harness::build_profile;
 use crate::harness::{
     FailureContext as _, LongshoredProcess, Result, SimulatorProcess, report_progress,
 };
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A worker that is alive after this is killed, and its failpoint is tried again later.
-const KILL_TIMEOUT: Duration = Duration::from_secs(30);
+const KILL_TIMEOUT: Duration =
+    build_profile::choose(Duration::from_mins(1), Duration::from_secs(30));
 /// A lost submission is found missing only after the grace.
-const RARE_KILL_TIMEOUT: Duration = Duration::from_mins(1);
+const RARE_KILL_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_mins(1));
 /// How often the trial provokes a rare failpoint.
 const PROVOKE_INTERVAL: Duration = Duration::from_secs(8);
 const KILL_SETTING: &str = "CHAOS_KILL";

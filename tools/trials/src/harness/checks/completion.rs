@@ -8,6 +8,7 @@ use rand::seq::IteratorRandom as _;
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use crate::harness::build_profile;
 use crate::harness::checks::ledger_audit::{self, TrialLedgerAudit};
 use crate::harness::http::load_request;
 use crate::harness::measurement::statistics;
@@ -18,7 +19,7 @@ use crate::harness::{
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the rows may take after the callbacks.
-const ROW_TIMEOUT: Duration = Duration::from_secs(30);
+const ROW_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_secs(30));
 /// The number of cargo that are checked over HTTP; all are counted by SQL.
 const TRACKING_SAMPLE: usize = 100;
 const MAX_CONCURRENT_LOOKUPS: usize = 8;
@@ -243,7 +244,7 @@ async fn fetch_tracking_status(callers: &ChaosCallers, cargo: u128, loaded: &Loa
         return "not requested".to_owned();
     };
     let request = load_request::get(&load_request::tracking_path(cargo), organization);
-    match target.send(request).await {
+    match target.send_repeatedly(request).await {
         Ok(answer) => match answer.json().get("status") {
             Some(status) if answer.is_success() => status.to_string(),
             _ => answer.status.to_string(),

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::harness::build_profile;
 use crate::harness::longshored::catalogue;
 use crate::harness::relays::silent_relay::SilentRelay;
 use crate::harness::{FREE_MODEL, PRICED_MODEL, Result, SinkOptions};
@@ -110,6 +111,14 @@ impl Deployment {
     #[must_use]
     pub fn with_long_redis_budget(self) -> Self {
         self.with("REDIS_BUDGET_MILLISECONDS", "2000")
+    }
+
+    /// A debug build on a busy machine answers `/ready` late: processes that stop must accept
+    /// connections until the load balancer has noticed.
+    #[must_use]
+    pub fn with_long_drain_grace(self) -> Self {
+        let grace = build_profile::choose("5000", "1000");
+        self.with("DRAIN_GRACE_MILLISECONDS", grace)
     }
 
     #[must_use]

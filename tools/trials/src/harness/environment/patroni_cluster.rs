@@ -8,6 +8,7 @@ use serde_json::Value;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, PgConnection, PgPool};
 
+use crate::harness::build_profile;
 use crate::harness::environment::databases::{CONTROL, SHARD};
 use crate::harness::http::http_client::{ConnectionReuse, HttpClient};
 use crate::harness::relays::silent_relay::{SilenceDirection, SilenceEnd, SilentRelay};
@@ -18,8 +19,9 @@ use crate::harness::servers::postgres;
 use crate::harness::servers::scratch_folder::ScratchFolder;
 use crate::harness::{DatabaseUrls, FailureContext as _, PollLimits, Result, TrialFailure};
 
-const SERVERS: usize = 3;
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
+const SERVER_COUNT: usize = 3;
+const STATUS_TIMEOUT: Duration =
+    build_profile::choose(Duration::from_secs(10), Duration::from_secs(2));
 const HEALTHY_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(3), Duration::from_millis(250));
 const LEADER_LIMITS: PollLimits =
@@ -29,13 +31,13 @@ const LEADER_LIMITS: PollLimits =
 #[derive(Debug)]
 struct ServerRelays {
     postgres: SilentRelay,
-    rest: SilentRelay,
+    rest_api: SilentRelay,
     etcd: SilentRelay,
 }
 
 impl ServerRelays {
     fn all(&self) -> [&SilentRelay; 3] {
-        [&self.postgres, &self.rest, &self.etcd]
+        [&self.postgres, &self.rest_api, &self.etcd]
     }
 }
 
@@ -55,21 +57,21 @@ impl PatroniCluster {
     pub async fn start(scratch: &ScratchFolder, times: PatroniTimes) -> Result<Self> {
         let etcd = TrialEtcdServer::start(scratch).await?;
         let (mut servers, mut relays) = (Vec::new(), Vec::new());
-        for number in 1..=SERVERS {
-            let (postgres, rest) = (
+        for number in 1..=SERVER_COUNT {
+            let (postgres, rest_api) = (
                 free_port::find_free_address()?,
                 free_port::find_free_address()?,
             );
             let own = ServerRelays {
                 postgres: SilentRelay::start(postgres).await?,
-                rest: SilentRelay::start(rest).await?,
+                rest_api: SilentRelay::start(rest_api).await?,
                 etcd: SilentRelay::start(etcd.address()).await?,
             };
             let addresses = PatroniAddresses {
                 postgres,
-                rest,
+                rest_api,
                 public_postgres: own.postgres.address,
-                public_rest: own.rest.address,
+                public_rest_api: own.rest_api.address,
                 etcd: own.etcd.address,
             };
             let name = format!("server-{number}");
@@ -83,7 +85,7 @@ impl PatroniCluster {
             servers,
             relays,
             etcd,
-            http: HttpClient::new(QUESTION_TIMEOUT, ConnectionReuse::PerRequest),
+            http: HttpClient::new(STATUS_TIMEOUT, ConnectionReuse::PerRequest),
         };
         cluster.wait_until_healthy(times.is_synchronous).await?;
         Ok(cluster)
@@ -165,7 +167,7 @@ impl PatroniCluster {
             let logs = self.servers.iter().map(|it| it.child.log_tail());
             let logs = logs.collect::<Vec<_>>().join("\n\n");
             return Err(TrialFailure::new(format!(
-                "the cluster is not whole\n{logs}"
+                "the cluster is not healthy\n{logs}"
             )));
         };
         self.follow(primary)?;
@@ -182,24 +184,24 @@ impl PatroniCluster {
     async fn read_healthy_primary(&self, is_synchronous: bool) -> Option<usize> {
         let primary = self.read_primary(None).await?;
         let address = self.servers.get(primary)?.addresses().postgres;
-        let count = tokio::time::timeout(QUESTION_TIMEOUT, count_standbys(address));
+        let count = tokio::time::timeout(STATUS_TIMEOUT, count_standbys(address));
         let (streaming, synchronous) = count.await.ok()?.ok()?;
-        let is_whole = streaming == SERVERS - 1 && (synchronous > 0) == is_synchronous;
-        is_whole.then_some(primary)
+        let is_healthy = streaming == SERVER_COUNT - 1 && (synchronous > 0) == is_synchronous;
+        is_healthy.then_some(primary)
     }
 
     /// The only server whose Patroni says that it is the primary.
     async fn read_primary(&self, except: Option<usize>) -> Option<usize> {
         for (place, server) in self.servers.iter().enumerate() {
-            if Some(place) != except && self.is_primary(server.addresses().rest).await {
+            if Some(place) != except && self.is_primary(server.addresses().rest_api).await {
                 return Some(place);
             }
         }
         None
     }
 
-    async fn is_primary(&self, rest: SocketAddr) -> bool {
-        let request = Request::get(format!("http://{rest}/patroni"));
+    async fn is_primary(&self, rest_api: SocketAddr) -> bool {
+        let request = Request::get(format!("http://{rest_api}/patroni"));
         let answer = self.http.call(request, "").await;
         let role = answer.ok().map(|it| it.json());
         let role = role.as_ref().and_then(|it| it.get("role"));

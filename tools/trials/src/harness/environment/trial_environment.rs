@@ -1,6 +1,7 @@
 //! The environment of a trial: servers, processes of the service, callers and a callback sink.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::PgPool;
 
@@ -9,10 +10,14 @@ use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::servers::postgres;
 use crate::harness::{
-    CallbackSink, ChaosCallers, FailureContext as _, LongshoredProcess, LongshoredProgram, Result,
-    ScratchFolder, TrialPostgresServer, TrialRedisServer,
+    CallbackSink, ChaosCallers, FailureContext as _, LongshoredProcess, LongshoredProgram,
+    PollLimits, Result, ScratchFolder, TrialFailure, TrialPostgresServer, TrialRedisServer,
 };
 use crate::options::CommonOptions;
+
+/// A worker that starts needs a lease first.
+const LEASE_LIMITS: PollLimits =
+    PollLimits::new(Duration::from_secs(30), Duration::from_millis(100));
 
 /// Fields drop in this order: users first, then what they use.
 #[derive(Debug)]
@@ -100,6 +105,24 @@ impl TrialEnvironment {
 
     pub fn workers_mut(&mut self) -> impl Iterator<Item = &mut LongshoredProcess> {
         self.processes.iter_mut().filter(|it| !it.serves_callers())
+    }
+
+    /// Waits until every process that works has its lease on the first shard.
+    pub async fn wait_until_leased(&self) -> Result<()> {
+        let working = self.processes.iter().filter(|it| it.verb() != "serve");
+        let working = i64::try_from(working.count()).unwrap_or(i64::MAX);
+        let pool = self.first_shard()?;
+        let count = async || {
+            let leases = "select count(*) from shard.node where dead_at is null";
+            let leases = sqlx::query_scalar::<_, i64>(leases).fetch_one(pool).await;
+            leases.context("counting leases")
+        };
+        let leased = LEASE_LIMITS.read_until(|it| *it >= working, count).await?;
+        if leased < working {
+            let text = format!("{leased} of {working} processes have a lease");
+            return Err(TrialFailure::new(text));
+        }
+        Ok(())
     }
 
     /// Stops every worker gracefully, one after the other.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use crate::harness::build_profile;
 use crate::harness::http::http_client::{HttpClient, HttpRequest, HttpResponse};
 use crate::harness::sha256;
 use crate::harness::{PollLimits, Result, UploadContent, unique_hex};
@@ -21,6 +22,9 @@ use crate::harness::{PollLimits, Result, UploadContent, unique_hex};
 pub type FilesResult<T> = std::result::Result<T, String>;
 
 const MAX_CONCURRENT_PARTS: usize = 3;
+/// How long a request is repeated whose response asks for a retry.
+const REPEAT_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_secs(30));
+const REPEAT_DELAY: Duration = Duration::from_millis(200);
 const FORM_BOUNDARY: &str = "trial-boundary-5f2c";
 
 #[derive(Debug, Clone)]
@@ -94,7 +98,8 @@ impl FilesClient {
     }
 
     pub async fn find_file(&self, id: &str) -> FilesResponse {
-        self.send(Method::GET, &format!("/files/{id}"), None).await
+        let path = format!("/files/{id}");
+        self.send_repeatedly(Method::GET, &path).await
     }
 
     pub async fn delete_file(&self, id: &str) -> FilesResponse {
@@ -104,8 +109,20 @@ impl FilesClient {
 
     /// `GET /files/{id}/content`
     pub async fn fetch_content(&self, id: &str) -> FilesResponse {
-        self.send(Method::GET, &format!("/files/{id}/content"), None)
-            .await
+        let path = format!("/files/{id}/content");
+        self.send_repeatedly(Method::GET, &path).await
+    }
+
+    /// A request that may be sent again: it is, while the response asks for a retry.
+    pub async fn send_repeatedly(&self, method: Method, path: &str) -> FilesResponse {
+        let begun = Instant::now();
+        loop {
+            let response = self.send(method.clone(), path, None).await;
+            if !response.is_retryable() || begun.elapsed() > REPEAT_TIMEOUT {
+                return response;
+            }
+            tokio::time::sleep(REPEAT_DELAY).await;
+        }
     }
 
     /// Any request with a JSON response.

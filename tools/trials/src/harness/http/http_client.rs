@@ -22,11 +22,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
+use crate::harness::build_profile;
 use crate::harness::http::body_search::find_cargo_id;
 use crate::harness::{FailureContext as _, Result, StreamingSha256, TrialFailure};
 
 /// Longer than any response may take.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(90);
+const RESPONSE_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_secs(90));
 
 pub type HttpRequest = Request<Full<Bytes>>;
 

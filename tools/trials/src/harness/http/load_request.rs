@@ -80,9 +80,7 @@ impl LoadRequests {
     /// The `number`th load with an idempotency key, for retries.
     pub fn build_keyed(&self, organization: &TrialOrganization, number: u64) -> HttpRequest {
         let mut request = self.build(organization, number);
-        if let Ok(key) = HeaderValue::from_str(&format!("trial-{number}")) {
-            request.headers_mut().insert("idempotency-key", key);
-        }
+        insert_key(&mut request, &format!("trial-{number}"));
         request
     }
 
@@ -110,6 +108,17 @@ impl LoadRequests {
         let _ = write!(buffer, "{number:0COUNTER_DIGITS$x}");
         buffer.push_str(filling.get(..room).unwrap_or_default());
         buffer.push_str(&self.end);
+    }
+}
+
+/// Gives a load an idempotency key of its own, for retries.
+pub fn add_idempotency_key(request: &mut HttpRequest) {
+    insert_key(request, &format!("trial-{:032x}", rand::random::<u128>()));
+}
+
+fn insert_key(request: &mut HttpRequest, key: &str) {
+    if let Ok(key) = HeaderValue::from_str(key) {
+        request.headers_mut().insert("idempotency-key", key);
     }
 }
 

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
+use crate::harness::build_profile;
 use crate::harness::measurement::statistics;
 use crate::harness::{
-    CallbackReceipts, FailureContext as _, LoadRequests, Result, TrialOrganization,
+    CallbackReceipts, FailureContext as _, LoadRequests, Result, TrialOrganization, TrialVerdict,
 };
 use fast_connection::{FastConnection, ParsedResponse};
 
@@ -20,7 +21,7 @@ use fast_connection::{FastConnection, ParsedResponse};
 const RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// How long the last answers may take after the end of a round.
-const LAST_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+const LAST_RESPONSE_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_secs(30));
 
 /// What all connections share.
 #[derive(Debug)]
@@ -42,6 +43,15 @@ pub struct LoadRound {
     pub milliseconds: Vec<f64>,
     pub failures: BTreeMap<String, u64>,
     pub seconds: f64,
+}
+
+/// No load fails at any speed. How many are refused with 503 depends on the speed of the machine.
+pub fn judge_failures(verdict: &mut TrialVerdict, failures: &BTreeMap<String, u64>) {
+    let refused = failures.get("503").copied().unwrap_or_default();
+    let failed = failures.values().sum::<u64>() - refused;
+    verdict
+        .check("no failed load", failed == 0)
+        .check_figure("no refused load", refused == 0);
 }
 
 impl LoadRound {

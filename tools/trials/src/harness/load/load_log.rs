@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::measurement::statistics;
-use crate::harness::{HttpRequest, HttpResponse, ServiceClient};
+use crate::harness::{HttpRequest, HttpResponse, ServiceClient, TrialVerdict};
 
 /// What a load belongs to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,10 +81,18 @@ impl LoadRecord {
         self.answer == "503"
     }
 
+    /// Neither accepted, nor refused with 503, which depends on the speed of the machine.
+    pub fn has_failed(&self) -> bool {
+        self.cargo.is_none() && !self.is_refused() && self.answer != NO_PROCESS_READY
+    }
+
     pub fn ended_at(&self) -> Instant {
         self.began_at + self.duration
     }
 }
+
+/// Why a load was not sent: the load balancer considered no process ready.
+pub const NO_PROCESS_READY: &str = "no process was ready";
 
 #[derive(Debug, Default)]
 pub struct LoadLog(Mutex<Vec<LoadRecord>>);
@@ -104,17 +112,31 @@ impl LoadLog {
         record
     }
 
+    /// The same with an idempotency key: the load is repeated while it is answered with 503.
+    pub async fn send_repeatedly(
+        &self,
+        client: &ServiceClient,
+        request: HttpRequest,
+        source: LoadSource,
+    ) -> LoadRecord {
+        let began_at = Instant::now();
+        let sent = client.send_load(request).await;
+        let record = LoadRecord::new(source, began_at, sent.as_ref());
+        self.record(record.clone());
+        record
+    }
+
     pub fn record(&self, record: LoadRecord) {
         self.0.lock().push(record);
     }
 
-    /// Records a load that was not sent.
-    pub fn record_unsent(&self, why: &str) {
+    /// Records a load that was not sent, because no process was ready.
+    pub fn record_unsent(&self) {
         self.record(LoadRecord {
             source: LoadSource::default(),
             began_at: Instant::now(),
             duration: Duration::ZERO,
-            answer: why.to_owned(),
+            answer: NO_PROCESS_READY.to_owned(),
             cargo: None,
         });
     }
@@ -165,9 +187,20 @@ impl LoadLog {
         milliseconds_where(&self.between(from, before), LoadRecord::is_accepted)
     }
 
-    pub fn all_were_accepted(&self) -> bool {
-        let records = self.0.lock();
-        !records.is_empty() && records.iter().all(LoadRecord::is_accepted)
+    /// Loads without any fault: none fails at any speed, and the machine is fast enough that none
+    /// is refused.
+    pub fn judge_acceptance(&self, verdict: &mut TrialVerdict) {
+        let failed = self.count(LoadRecord::has_failed);
+        let refused = self.count_failures() - failed;
+        verdict
+            .record("failed", failed)
+            .record("refused", refused)
+            .check(
+                "some loads are accepted",
+                self.count(LoadRecord::is_accepted) > 0,
+            )
+            .check("no failed load", failed == 0)
+            .check_figure("no refused load", refused == 0);
     }
 
     /// Accepted loads per second, by the time of their response.
@@ -200,4 +233,39 @@ pub fn count_answers(loads: &[LoadRecord]) -> Value {
 /// The kind of a connection error, so that errors can be counted.
 pub fn error_reason(error: &io::Error) -> String {
     error.kind().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_load_has_not_failed() {
+        let log = LoadLog::default();
+        for (answer, cargo) in [("202", Some(1)), ("503", None)] {
+            log.record(LoadRecord {
+                source: LoadSource::default(),
+                began_at: Instant::now(),
+                duration: Duration::ZERO,
+                answer: answer.to_owned(),
+                cargo,
+            });
+        }
+        log.record_unsent();
+        let mut verdict = TrialVerdict::new("chaos restart").judging_figures(false);
+        log.judge_acceptance(&mut verdict);
+        assert!(verdict.is_ok());
+        for answer in ["500", "connection reset", "2xx without a cargo_id"] {
+            log.record(LoadRecord {
+                source: LoadSource::default(),
+                began_at: Instant::now(),
+                duration: Duration::ZERO,
+                answer: answer.to_owned(),
+                cargo: None,
+            });
+        }
+        assert_eq!(log.count(LoadRecord::has_failed), 3);
+        log.judge_acceptance(&mut verdict);
+        assert!(!verdict.is_ok());
+    }
 }

@@ -124,7 +124,7 @@ pub async fn load_ready_process(callers: &ChaosCallers, number: u64) {
         Some(place) => {
             load_once(callers, *place, number).await;
         }
-        None => callers.load_log.record_unsent("no process was ready"),
+        None => callers.load_log.record_unsent(),
     }
 }
 

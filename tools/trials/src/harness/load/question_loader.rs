@@ -1,6 +1,7 @@
-//! Loads questions: every load is sent once, and acknowledged cargo is recorded in the callback
-//! log.
+//! Loads questions: acknowledged cargo is recorded in the callback log.
 
+use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use serde_json::json;
 use crate::harness::http::load_request;
 use crate::harness::load::callback_log::CallbackLog;
 use crate::harness::load::load_log::{LoadRecord, LoadSource};
-use crate::harness::{CallbackSink, HttpRequest, ServiceClient, TrialOrganization};
+use crate::harness::{CallbackSink, HttpRequest, HttpResponse, ServiceClient, TrialOrganization};
 
 #[derive(Debug)]
 pub struct QuestionLoader {
@@ -41,19 +42,38 @@ impl QuestionLoader {
         }
     }
 
-    /// Sends one load for the organization with this index, never retried.
+    /// Sends one load for the organization with this index, and repeats it while it is answered
+    /// with 503.
     pub async fn load_question(&self, place: usize, question: &ChatQuestion) {
-        let Some(organization) = self.organizations.get(place) else {
-            return;
-        };
-        let request = self.build_request(organization, question);
+        if let Some(organization) = self.organizations.get(place) {
+            let request = self.build_request(organization, question);
+            let sending = self.client.send_load(request);
+            self.record_load(place, question, sending).await;
+        }
+    }
+
+    /// The same, never repeated: for a service that must refuse it.
+    pub async fn load_question_once(&self, place: usize, question: &ChatQuestion) {
+        if let Some(organization) = self.organizations.get(place) {
+            let request = self.build_request(organization, question);
+            let sending = self.client.send(request);
+            self.record_load(place, question, sending).await;
+        }
+    }
+
+    async fn record_load(
+        &self,
+        place: usize,
+        question: &ChatQuestion,
+        sending: impl Future<Output = io::Result<HttpResponse>>,
+    ) {
         let source = LoadSource {
             organization: place,
             client: None,
             label: question.model,
         };
         let began_at = Instant::now();
-        let sent = self.client.send(request).await;
+        let sent = sending.await;
         let mut record = LoadRecord::new(source, began_at, sent.as_ref());
         if let (None, Ok(answer)) = (record.cargo, sent) {
             record.answer = format!("{} {}", record.answer, answer.text());

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::harness::build_profile;
 use crate::harness::http::service_client;
 use crate::harness::longshored::catalogue;
 use crate::harness::longshored::licence::TrialLicence;
@@ -19,7 +20,7 @@ use crate::options::CommonOptions;
 const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(30), Duration::from_millis(20));
 /// The service's drain timeout, with a margin.
-const STOP_TIMEOUT: Duration = Duration::from_secs(45);
+const STOP_TIMEOUT: Duration = build_profile::extend_timeout(Duration::from_secs(45));
 
 /// The `longshored` binary with its settings.
 #[derive(Debug, Clone)]
@@ -190,6 +191,10 @@ impl LongshoredProcess {
 
     pub fn name(&self) -> &str {
         self.child.name()
+    }
+
+    pub const fn verb(&self) -> &'static str {
+        self.verb
     }
 
     /// Whether callers reach it.
