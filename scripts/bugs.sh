@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# Puts known bugs back, one at a time, and expects that a test finds each.
+# Puts known bugs back, one at a time, and expects that the tests find each. Without the bug, the same tests pass.
 
-# The bug, then the tests that must find it: arguments of cargo-nextest.
-bug_tests() {
+# The bug, and what must find it: a test (its crate and name), and seeds of the interleavings (the first and how many).
+known_bugs() {
     cat <<'END'
-claim-without-key-share interleavings::
-fencing-blocks-renewal interleavings::
-resend-race interleavings::
-job-after-lost-claim interleavings::
-unbounded-gather interleavings:: isolation::
-connection-in-transaction interleavings:: pool::
+claim-without-key-share server leases::every_claim_waits_for_fencing_that_is_under_way 0 400
+fencing-blocks-renewal store node::a_claim_in_flight_delays_fencing_and_never_renewal 0 400
+resend-race server resends::a_resend_during_the_recording_of_an_attempt_gets_the_next_number 0 400
+job-after-lost-claim server isolation::a_job_that_was_created_after_its_claim_was_lost_is_cancelled 0 400
+unbounded-gather server isolation::a_lane_with_enough_batches_is_not_gathered_further 0 400
+connection-in-transaction store pool::a_transaction_that_is_dropped_closes_its_connection 0 400
 END
 }
 
-# bugs [--seeds N] [--check] [NAME]: --check only says whether the patches still apply.
+# bugs [--seeds N] [--check] [NAME]: --check only says whether the patches still apply and the tests still exist.
 bugs() {
-    local seeds=400 check='' only='' name tests found=() missed=()
+    local seeds='' check='' only=''
     while (($#)); do
         case $1 in
             --seeds) seeds=$2 && shift 2 ;;
@@ -23,54 +23,114 @@ bugs() {
             *) only=$1 && shift ;;
         esac
     done
-    if [[ $check ]]; then
-        for name in scripts/bugs/*.patch; do
-            git apply --check "$name" || fail "$name does not apply any more: make it again"
-        done
-        return
-    fi
+    [[ ! $check ]] || { check_bugs && return; }
     need compiler postgres redis objects scanner nextest
     scratch
     servers_start "$SCRATCH" throwaway files
-    export LONGSHORE_TEST_DATABASE_URL=$POSTGRES_URL/postgres LONGSHORE_INTERLEAVINGS=$seeds
+    export LONGSHORE_TEST_DATABASE_URL=$POSTGRES_URL/postgres
     export LONGSHORE_TEST_OBJECTS_URL=$OBJECTS_STORE LONGSHORE_TEST_SCANNER=$SVC_SCANNER
+    local bug name crate test first count
     query postgres --command='create database queries'
     for name in crates/store/migrations/{control,shard}/*.sql; do
         query queries --single-transaction --file="$name" >/dev/null
     done
-    while read -r name tests; do
+    mkdir -p "$STATE/bugs"
+    rm -f "$STATE/bugs/control.log"
+    prepare_bug_checkout
+
+    local chosen=() tests='' missed=() seed_of=() last_seed=-1 control=true seed
+    while read -r name crate test first count; do
         [[ $name == *"$only"* ]] || continue
-        if bug_is_found "$name" "$tests"; then found+=("$name"); else missed+=("$name"); fi
-    done < <(bug_tests)
-    printf '{"name": "bugs", "ok": %s, "found": %s, "missed": "%s", "seeds": %s}\n' \
-        "$([[ ${#missed[@]} == 0 ]] && echo true || echo false)" "${#found[@]}" "${missed[*]:-}" "$seeds"
-    [[ ${#missed[@]} == 0 ]]
+        chosen+=("$name $crate $test $first ${seeds:-$count}")
+        tests+="${tests:+ | }package($crate) & test(=$test)"
+    done < <(known_bugs)
+    [[ ${#chosen[@]} != 0 ]] || fail "there is no bug $only"
+    say "without a bug, ${#chosen[@]} tests pass"
+    run_bug_tests control -E "$tests" || control=false
+    for bug in "${chosen[@]}"; do
+        read -r name crate test first count <<<"$bug"
+        find_bug "$name" "$crate" "$test" "$first" "$count" || missed+=("$name")
+        seed_of+=("\"$name\": ${seed:-null}")
+        ((${seed:--1} <= last_seed)) || last_seed=$seed
+    done
+    if ((last_seed >= 0)); then
+        say "without a bug, the seeds up to $last_seed pass"
+        run_seeds control 0 $((last_seed + 1)) || control=false
+    fi
+    local ok=false seeds_found
+    [[ ${#missed[@]} != 0 || $control == false ]] || ok=true
+    seeds_found=$(IFS=, && echo "${seed_of[*]}")
+    printf '{"name": "bugs", "ok": %s, "bugs": %s, "found": %s, "missed": "%s", "passes_without": %s, "seeds": {%s}}\n' \
+        "$ok" "${#chosen[@]}" "$((${#chosen[@]} - ${#missed[@]}))" "${missed[*]:-}" "$control" "$seeds_found"
+    [[ $ok == true ]]
 }
 
-# Runs the tests in a copy of the checkout with the bug.
-bug_is_found() {
-    local name=$1 tests copy=$SCRATCH/$1 log=$STATE/bugs/$1.log
-    read -r -a tests <<<"$2"
-    mkdir -p "$STATE/bugs"
-    git worktree add --quiet --detach "$copy" HEAD
-    git -C "$copy" apply "$PWD/scripts/bugs/$name.patch"
-    say "$name (output: $log)"
-    local code=0
+check_bugs() {
+    local patch name crate test rest
+    for patch in scripts/bugs/*.patch; do
+        git apply --check "$patch" || fail "$patch does not apply any more: make it again"
+        name=$(basename "$patch" .patch)
+        known_bugs | grep -q "^$name " || fail "scripts/bugs.sh names no test for $patch"
+    done
+    while read -r name crate test rest; do
+        grep -rqE "fn ${test##*::}\(" "crates/$crate/tests/it" || fail "$name: there is no test $test in $crate"
+    done < <(known_bugs)
+}
+
+# A copy of the last commit. It stays, with what was built from it, so that the next run compiles little.
+prepare_bug_checkout() {
+    BUG_CHECKOUT=$CACHE/bugs/$(cksum <<<"$PWD" | cut -d ' ' -f 1)
+    git worktree prune
+    [[ -e $BUG_CHECKOUT/.git ]] || git worktree add --quiet --force --detach "$BUG_CHECKOUT" HEAD
+    git -C "$BUG_CHECKOUT" reset --quiet --hard "$(git rev-parse HEAD)"
+    (cd "$BUG_CHECKOUT" && node_packages crates/dashboard/web)
+}
+
+# Puts a bug back. Its test and one of its seeds must fail: find_bug NAME CRATE TEST FIRST COUNT. Sets `seed`.
+find_bug() {
+    local name=$1 crate=$2 test=$3 first=$4 count=$5 found=0
+    seed=
+    git -C "$BUG_CHECKOUT" apply "$PWD/scripts/bugs/$name.patch"
+    say "$name (output: $STATE/bugs/$name.log)"
+    rm -f "$STATE/bugs/$name.log"
+    if run_bug_tests "$name" -E "package($crate) & test(=$test)"; then
+        say "$name was not found by $test"
+        found=1
+    fi
+    if run_seeds "$name" "$first" "$count"; then
+        say "$name was not found by the $count seeds from $first on"
+        found=1
+    else
+        seed=$(grep -oE 'seed [0-9]+ failed' "$STATE/bugs/$name.log" | grep -oE '[0-9]+' | head -n 1)
+        say "$name: found by seed ${seed:-?}"
+    fi
+    git -C "$BUG_CHECKOUT" apply --reverse "$PWD/scripts/bugs/$name.patch"
+    return "$found"
+}
+
+# The interleavings until the first seed that fails: run_seeds LOG FIRST COUNT.
+run_seeds() {
+    local LONGSHORE_INTERLEAVINGS_FIRST=$2 LONGSHORE_INTERLEAVINGS=$3
+    export LONGSHORE_INTERLEAVINGS_FIRST LONGSHORE_INTERLEAVINGS
+    run_bug_tests "$1" --profile model --max-fail 1:immediate -E 'test(/^interleavings::/)'
+}
+
+# Runs tests of the copy: run_bug_tests LOG ARGUMENTS… Returns 1 if a test fails.
+run_bug_tests() {
+    local log=$STATE/bugs/$1.log code=0
+    shift
     (
-        cd "$copy" || exit 1
-        node_packages crates/dashboard/web
+        cd "$BUG_CHECKOUT" || exit 1
         # A separate folder: cargo would take what was built with the bug for what this checkout needs.
         export CARGO_TARGET_DIR=$CACHE/bugs-target
-        # The bug may change a query, which is then checked against the database.
-        touch crates/store/src/lib.rs
-        SQLX_OFFLINE=false DATABASE_URL=$POSTGRES_URL/queries cargo nextest run --workspace --no-fail-fast \
-            --profile model "${tests[@]}"
-    ) >"$log" 2>&1 </dev/null || code=$?
-    git worktree remove --force "$copy"
-    # Code 100: tests failed. Anything else says nothing about the bug.
+        # A bug may change a query, which is then checked against the database. Always the same crates: others would
+        # choose other features, and everything would be compiled again.
+        SQLX_OFFLINE=false DATABASE_URL=$POSTGRES_URL/queries cargo nextest run -p server -p store "$@"
+    ) >>"$log" 2>&1 </dev/null || code=$?
+    # Code 100: tests failed. Any other code says nothing about the bug.
     case $code in
-        100) grep -E '^ *FAIL |^seed [0-9]+ failed' "$log" | sort -u | head -n 3 ;;
-        0) say "$name was not found" && return 1 ;;
-        *) tail -n 20 "$log" >&2 && fail "$name: the tests could not run (code $code)" ;;
+        0) return 0 ;;
+        100) return 1 ;;
+        *) tail -n 20 "$log" >&2 && fail "the tests could not run (code $code): $log" ;;
     esac
 }

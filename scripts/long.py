@@ -1,6 +1,7 @@
 """The record of `./dev long`, docs/performance.jsonl: one line for the last run of each verb.
 
-Of `soak` it has every run at the last commit that was measured, and of `compare` one for each of its arguments.
+Of `soak` it has every run with the last program that was measured, and of `compare` one for each of its arguments.
+Commits that change only documents and records have the same program.
 
 `add` writes a line, `table` writes the tables of docs/performance.md and prints a summary, and `check` fails while
 the page and the record differ.
@@ -20,6 +21,8 @@ BLOCK = re.compile(r"(<!-- long: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 # With these options a run lacks some figures.
 PARTIAL_OPTIONS = {"--only", "--part"}
 MISSING = object()
+# Shorter soaks do not run every trial.
+MIN_SUMMED_SECONDS = 30 * 60
 
 
 def read_verdict(log):
@@ -70,10 +73,19 @@ def read_record():
         return [json.loads(line) for line in lines]
 
 
+def program_of(entry):
+    return entry.get("program", entry["commit"])
+
+
+def has_same_program(one, another):
+    """Whether two runs measured the same program. No one knows what uncommitted changes were."""
+    return program_of(one) == program_of(another) and not program_of(one).endswith("-dirty")
+
+
 def is_replaced(entry, new):
     """Whether a new run makes an earlier one worthless."""
     name = base_name(new["verb"])
-    if name in REPEATED and base_name(entry["verb"]) == name and entry["commit"] != new["commit"]:
+    if name in REPEATED and base_name(entry["verb"]) == name and not has_same_program(entry, new):
         return True
     return entry["verb"] == new["verb"] and name not in SUMMED
 
@@ -85,6 +97,7 @@ def add(log):
     new = {
         "verb": verb,
         "commit": os.environ["LONG_COMMIT"],
+        "program": os.environ["LONG_PROGRAM"],
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "ok": code == 0,
         "seconds": int(os.environ["LONG_SECONDS"]),
@@ -136,8 +149,10 @@ def format_figures(name, record):
     """A table for each run of a verb, or one with the sums of all its runs."""
     entries = [entry for entry in record if base_name(entry["verb"]) == name]
     if name in SUMMED and entries:
-        commit, runs = entries[0]["commit"], len(entries)
-        return format_table(f"`./dev {name}` at `{commit}`, sums of {runs} runs:", sum_figures(entries))
+        program = program_of(entries[0])
+        long = [entry for entry in entries if entry["seconds"] >= MIN_SUMMED_SECONDS]
+        title = f"`./dev {name}` of the program of `{program}`, sums of {len(long)} runs of at least 30 minutes:"
+        return format_table(title, sum_figures(long))
     titles = (f"`./dev {entry['verb']}` at `{entry['commit']}`, {entry['date']}:" for entry in entries)
     return "\n".join(format_table(title, entry["figures"]) for title, entry in zip(titles, entries))
 

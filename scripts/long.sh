@@ -55,6 +55,7 @@ fuzz api
 package
 release --trial --twice
 image --trial
+compose --trial
 soak --minutes 120
 END
 }
@@ -77,12 +78,15 @@ long() {
 
 # Runs one verb and records its result, also if it fails.
 long_verb() {
-    local words began=$SECONDS log code=0
+    local words began=$SECONDS log code=0 commit program
     read -r -a words <<<"$1"
+    # Before the verb builds the program: a commit may follow while it runs.
+    commit=$(long_commit)
+    program=$(long_program)
     log=$STATE/long/${1//[^a-z0-9]/-}.log
     say "./dev $1 (its output: $log)"
     ./dev "${words[@]}" >"$log" 2>&1 </dev/null || code=$?
-    LONG_VERB=$1 LONG_CODE=$code LONG_SECONDS=$((SECONDS - began)) LONG_COMMIT=$(long_commit) \
+    LONG_VERB=$1 LONG_CODE=$code LONG_SECONDS=$((SECONDS - began)) LONG_COMMIT=$commit LONG_PROGRAM=$program \
         python3 -B scripts/long.py add "$log"
 }
 
@@ -91,5 +95,13 @@ long_commit() {
     local commit changes
     commit=$(git rev-parse --short=12 HEAD)
     changes=$(git status --porcelain -- . ':!docs/performance.jsonl' ':!docs/performance.md')
+    echo "$commit${changes:+-dirty}"
+}
+
+# The last commit that changed more than documents and records: later ones have the same program.
+long_program() {
+    local commit changes program=(. ':!docs' ':!*.md' ':!llms.txt')
+    commit=$(git log -1 --format=%h --abbrev=12 -- "${program[@]}")
+    changes=$(git status --porcelain -- "${program[@]}")
     echo "$commit${changes:+-dirty}"
 }

@@ -208,6 +208,7 @@ FIGURES = {
         "cargo answered with 202": "acknowledged",
         "lost, and not named by the report": "lost unnamed",
         "share that no one could name": "unnamed_share",
+    },
     "chaos failover": {
         **_CHAOS,
         "seconds until Patroni takes the role": "ttl_seconds",
@@ -287,7 +288,23 @@ FIGURES = {
     },
     "model": {"operations; seed": "operations seed"},
     "interleavings": {"seeds; the first": "seeds first"},
+    "bugs": {
+        "bugs put back, found by a test and by a seed of the interleavings": "bugs found",
+        "the seed: claim without key share, fencing that blocks renewal, resend race":
+            "seeds.claim-without-key-share seeds.fencing-blocks-renewal seeds.resend-race",
+        "the seed: job after a lost claim, unbounded gather, connection in a transaction":
+            "seeds.job-after-lost-claim seeds.unbounded-gather seeds.connection-in-transaction",
+    },
     "fuzz api": {"cases": "cases", "posts to the dashboard's forms": "form_posts", "pages, forms": "pages forms"},
+    "image": {
+        "size of the image in bytes: unpacked, compressed": "bytes compressed_bytes",
+        "from start to the first answer, ms": "start_milliseconds",
+        "memory in kB at rest: `serve`, `work`": "serve_idle_kilobytes work_idle_kilobytes",
+        "memory in kB after the conformance tests: `serve`, `work`": "serve_kilobytes work_kilobytes",
+    },
+    "compose": {
+        "seconds until it is ready: first start, second start": "first_start_seconds second_start_seconds",
+    },
     "soak": {
         "minutes, trials, failed": "minutes trials failed",
         "kills, of them in `chaos submit`": "kills kills_of_submit",
