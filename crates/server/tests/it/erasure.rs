@@ -71,9 +71,9 @@ async fn plant_marker(service: &TestService, customer: &Customer) {
         "update shard.request set codec = 0, body = '{MARKER}', metadata = '{MARKER}',
              warnings = '{MARKER}', custom_id = '{MARKER}' where {of_project};
          insert into shard.cargo_group (id, organization, project, name, metadata, callback_url,
-                 callback_host, created_at)
+                 callback_host, callback_error, created_at)
              values ('{project}', '{organization}', '{project}', '{MARKER}', '{MARKER}',
-                 '{MARKER}', '{MARKER}', '2026-01-01');
+                 '{MARKER}', '{MARKER}', '{MARKER}', '2026-01-01');
          insert into shard.group_failure (group_id, label, count, cargo)
              values ('{project}', '{MARKER}', 1, gen_random_uuid());
          update shard.outcome set codec = 0, body = '{MARKER}' where {of_project};

@@ -249,7 +249,7 @@ async fn many_loads_at_once_are_each_their_own_cargo() {
 
 #[tokio::test]
 async fn ready_names_every_dependency() {
-    let service = TestService::new().await;
+    let service = TestService::with_second_shard().await;
     let request = axum::http::Request::get("/ready")
         .body(axum::body::Body::empty())
         .unwrap();
