@@ -168,10 +168,13 @@ impl FakeGroup {
                     .split('&')
                     .find_map(|pair| pair.strip_prefix("after="));
                 let after: usize = after.unwrap_or("0").parse().unwrap_or(0);
-                let lines = self.results.iter().skip(after);
+                let mut body = String::new();
                 // A stream ends early, as if a connection was lost between two lines.
-                let lines: Vec<String> = lines.take(700).map(ToString::to_string).collect();
-                [lines.join("\n"), "\n".to_owned()].concat()
+                for line in self.results.iter().skip(after).take(700) {
+                    body.push_str(&line.to_string());
+                    body.push('\n');
+                }
+                body
             }
             _ => self.record(true),
         }

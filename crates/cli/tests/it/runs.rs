@@ -118,7 +118,8 @@ async fn only_failed_requests_are_loaded_again_and_their_answers_take_the_old_pl
     write_failing_requests(&folder);
     let service = FakeService::start().await;
     let first = run_command(&folder, &service).output().await.unwrap();
-    assert_eq!(CommandOutput::from(first).code, 3);
+    let first = CommandOutput::from(first);
+    assert_eq!(first.code, 3, "{}", first.stderr);
     let before = read_answers(&folder);
     let mut command = run_command(&folder, &service);
     let retried = command.arg("--retry-failed").output().await.unwrap();
