@@ -160,8 +160,8 @@ pub async fn record_found(shard: &Shard, found: Option<BucketMarker>) -> Result<
 
 /// An operator confirms that these rows are the valid ones.
 ///
-/// Removal continues, and the next marker replaces the one that was found. Returns whether removal was on hold. A paused database has to be
-/// accepted before.
+/// Removal continues, and the next marker replaces the one that was found. Returns whether removal
+/// was on hold. A paused database has to be accepted before.
 pub async fn confirm_removal(shard: &Shard) -> Result<bool, Error> {
     let current = read_state(shard).await?.current;
     let confirmed = sqlx::query!(

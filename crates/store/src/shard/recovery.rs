@@ -115,7 +115,8 @@ pub async fn pause(
 /// An operator accepts the rows as they are.
 ///
 /// The workers continue, and the next marker replaces the one that was found, so that another
-/// database with the same bucket pauses. Objects are not removed until that is confirmed too. Returns whether the shard was paused.
+/// database with the same bucket pauses. Objects are not removed until that is confirmed too.
+/// Returns whether the shard was paused.
 pub async fn accept(shard: &Shard, now: Timestamp) -> Result<bool, Error> {
     let current = match bucket_marker::read_state(shard).await {
         Ok(state) => Some(state.current.to_string()),
