@@ -6,6 +6,7 @@ use crate::Error;
 use crate::Transaction;
 use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
 use crate::shard::ledger_audit::kept_days::KeptDays;
+use crate::shard::ledger_audit::settlements::amount_mismatches;
 
 /// Postings by organization and number, as columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,37 +87,16 @@ async fn find_amount_mismatches(
     postings: &PostingSlice,
     kept: KeptDays,
 ) -> Result<Vec<LedgerFault>, Error> {
-    let rows = sqlx::query_as!(
-        Row,
-        r#"with named as materialized (
-               select p.organization, p.number, -p.credit as credit, p.revenue, item.id
-               from unnest($1::uuid[], $2::bigint[]) as chosen (organization, number)
-               join shard.posting p
-                   on p.organization = chosen.organization and p.number = chosen.number
-               cross join unnest(p.cargo) as item (id)
-               where p.kind = 'settlement'
-                   and p.at >= $4::date::timestamp at time zone 'UTC'
-           ), summed as (
-               select n.organization, n.number, n.credit, n.revenue, bool_or(n.id < $3) as partly,
-                   coalesce(sum(o.charged), 0) as charged,
-                   coalesce(sum(shard.worth(c.price_input, c.price_output, c.price_buckets,
-                       o.input_tokens, o.cached_tokens, o.cache_write_tokens,
-                       o.cache_write_1h_tokens, o.output_tokens)), 0) as worth
-               from named n
-               left join shard.outcome o on o.cargo = n.id and o.cargo >= $3
-               left join shard.cargo c on c.id = n.id and c.id >= $3
-               group by n.organization, n.number, n.credit, n.revenue
-           )
-           select 'settlement' as "identity!", organization as "organization?", number as "posting?",
-               null::uuid as cargo, wrong.name || wrong.expected as expected, wrong.name || wrong.found as found
-           from summed cross join lateral (values
-               ('charged ', charged, credit), ('worth ', worth, revenue)
-           ) wrong (name, expected, found)
-           where case when partly then wrong.expected > wrong.found else wrong.expected <> wrong.found end
-           limit 100"#,
+    let rows = amount_mismatches!(
+        "from unnest($2::uuid[], $3::bigint[]) as chosen (organization, number)
+         join shard.posting p
+             on p.organization = chosen.organization and p.number = chosen.number
+         cross join unnest(p.cargo) as item (id)
+         where p.kind = 'settlement'
+             and p.at >= $4::date::timestamp at time zone 'UTC'",
+        kept.first_id,
         &postings.organization,
         &postings.number,
-        kept.first_id,
         kept.first_day
     )
     .fetch_all(&mut **tx)

@@ -7,29 +7,26 @@ use crate::Error;
 use crate::Transaction;
 use crate::shard::ledger_audit::fault::{LedgerFault, Row, faults_from_rows};
 
-/// Compares each settlement with its cargo: the charges, and the worth of the work. Where some of
-/// its cargo was dropped, the rest must not sum to more.
-pub(super) async fn find_amount_mismatches(
-    tx: &mut Transaction,
-    since: Timestamp,
-    kept: Uuid,
-) -> Result<Vec<LedgerFault>, Error> {
-    let rows = sqlx::query_as!(
-        Row,
-        // Materialized first: otherwise the joins would run again for every posting.
-        r#"with named as materialized (
-               select p.organization, p.number, -p.credit as credit, p.revenue, item.id
-               from shard.posting p cross join unnest(p.cargo) as item (id)
-               where p.at >= $1 and p.kind = 'settlement'
+/// The settlements of `from`, postings `p` with the `id` of each `item`, that differ from their
+/// cargo. `$1` is the first id of the days that are kept.
+macro_rules! amount_mismatches {
+    ($from:literal, $kept:expr $(, $argument:expr)* $(,)?) => {
+        sqlx::query_as!(
+            crate::shard::ledger_audit::fault::Row,
+            // Materialized first: otherwise the joins would run again for every posting.
+            "with named as materialized (
+               select p.organization, p.number, -p.credit as credit, p.revenue, item.id "
+                + $from
+                + r#"
            ), summed as (
-               select n.organization, n.number, n.credit, n.revenue, bool_or(n.id < $2) as partly,
+               select n.organization, n.number, n.credit, n.revenue, bool_or(n.id < $1) as partly,
                    coalesce(sum(o.charged), 0) as charged,
                    coalesce(sum(shard.worth(c.price_input, c.price_output, c.price_buckets,
                        o.input_tokens, o.cached_tokens, o.cache_write_tokens,
                        o.cache_write_1h_tokens, o.output_tokens)), 0) as worth
                from named n
-               left join shard.outcome o on o.cargo = n.id and o.cargo >= $2
-               left join shard.cargo c on c.id = n.id and c.id >= $2
+               left join shard.outcome o on o.cargo = n.id and o.cargo >= $1
+               left join shard.cargo c on c.id = n.id and c.id >= $1
                group by n.organization, n.number, n.credit, n.revenue
            )
            select 'settlement' as "identity!", organization as "organization?", number as "posting?",
@@ -39,8 +36,25 @@ pub(super) async fn find_amount_mismatches(
            ) wrong (name, expected, found)
            where case when partly then wrong.expected > wrong.found else wrong.expected <> wrong.found end
            limit 100"#,
-        since,
-        kept
+            $kept
+            $(, $argument)*
+        )
+    };
+}
+pub(super) use amount_mismatches;
+
+/// Compares each settlement with its cargo: the charges, and the worth of the work. Where some of
+/// its cargo was dropped, the rest must not sum to more.
+pub(super) async fn find_amount_mismatches(
+    tx: &mut Transaction,
+    since: Timestamp,
+    kept: Uuid,
+) -> Result<Vec<LedgerFault>, Error> {
+    let rows = amount_mismatches!(
+        "from shard.posting p cross join unnest(p.cargo) as item (id)
+         where p.at >= $2 and p.kind = 'settlement'",
+        kept,
+        since
     )
     .fetch_all(&mut **tx)
     .await?;
