@@ -11,6 +11,9 @@ use crate::time::Timestamp;
 
 /// Under zero retention, how long an answer can be polled that no callback has delivered.
 pub const UNDELIVERED_RETENTION: TimeDelta = TimeDelta::hours(24);
+/// Under zero retention, how long the texts of a group stay that has ended. Its last cargo is erased
+/// before: the retries of its callback end within two hours, and a day later it is erased.
+const ENDED_GROUP_RETENTION: TimeDelta = TimeDelta::hours(48);
 /// No installation keeps cargo longer.
 const MAX_DAYS: u16 = 3650;
 
@@ -65,6 +68,21 @@ impl ProjectRetention {
             Self::Installation => TimeDelta::MAX,
             Self::Days(days) => TimeDelta::days(i64::from(days)),
             Self::Zero => UNDELIVERED_RETENTION,
+        }
+    }
+
+    /// How old an input file can become. Under zero retention, a batch that has loaded it ends it
+    /// earlier.
+    pub fn max_input_age(self) -> TimeDelta {
+        self.min_age()
+    }
+
+    /// How long the texts of an ended group are kept: after its newest load, or, under zero retention,
+    /// after its end.
+    pub fn group_age(self) -> TimeDelta {
+        match self {
+            Self::Installation | Self::Days(_) => self.min_age(),
+            Self::Zero => ENDED_GROUP_RETENTION,
         }
     }
 
@@ -146,6 +164,14 @@ mod tests {
         assert_eq!(erase_at(Some(CallbackState::Failed)), Some(at(26)));
         assert_eq!(erase_at(None), Some(at(25)));
         assert_eq!(erase_at(Some(CallbackState::Open)), None);
+    }
+
+    #[test]
+    fn the_texts_of_a_group_outlive_its_last_cargo() {
+        assert_eq!(ProjectRetention::Days(2).group_age(), TimeDelta::days(2));
+        let last_erased = ProjectRetention::Zero.erase_at(&cargo(Some(CallbackState::Failed)));
+        let group_ended_at = at(1);
+        assert!(last_erased < Some(group_ended_at + ProjectRetention::Zero.group_age()));
     }
 
     #[test]

@@ -36,8 +36,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_STALL: TimeDelta = TimeDelta::hours(1);
 /// How often a batch without credit is tried.
 const STALL_PAUSE: TimeDelta = TimeDelta::seconds(30);
-/// Anthropic's items are not read again after they are loaded. Support may want to see them.
-const KEPT_AFTER_UNPACKING: TimeDelta = TimeDelta::days(1);
 /// After so many failed turns in a row, the batch has failed: a further turn would fail, too.
 const MAX_FAILED_TURNS: u32 = 5;
 
@@ -219,14 +217,7 @@ async fn fail_without_items(handle: &ShardHandle, batch: &DropinBatch) -> Result
 /// Seals the group, which completes it if nothing is unfinished.
 async fn finish(handle: &ShardHandle, batch: &DropinBatch) -> Result<(), ApiError> {
     let shard = &handle.shard;
-    let now = shard.clock.now();
-    let expires_at = match batch.facade {
-        Facade::Anthropic => Some(now + KEPT_AFTER_UNPACKING),
-        // The input is a file of the caller.
-        Facade::OpenAi => None,
-    };
-    dropin::finish(shard, batch, expires_at, now).await?;
-    Ok(())
+    Ok(dropin::finish(shard, batch, shard.clock.now()).await?)
 }
 
 /// The place after results in the order of positions: after the last item before which none waits.

@@ -20,8 +20,8 @@ mod quota;
 mod writer;
 
 pub use crate::shard::parcel::block::{ParcelBlock, read_block};
-pub(crate) use crate::shard::parcel::expire::delete_of_project;
-pub use crate::shard::parcel::expire::{delete_expired, expire_at};
+pub use crate::shard::parcel::expire::{delete_expired, expire_at, expire_older};
+pub(crate) use crate::shard::parcel::expire::{delete_of_project, limit_age};
 pub use crate::shard::parcel::quota::{
     MAX_INCOMPLETE_PARCELS, MAX_PARCEL_BYTES, ParcelRefusal, remaining_bytes,
 };

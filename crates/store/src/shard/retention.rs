@@ -1,4 +1,5 @@
-//! How long the bodies of each project's cargo are kept, and the erasure of what is past that.
+//! How long the bodies of each project's cargo and its input files are kept, and the erasure of what
+//! is past that.
 //! Stages read it here, because they never need control.
 
 use domain::id::ProjectId;
@@ -7,9 +8,10 @@ use domain::time::Timestamp;
 
 use crate::Error;
 use crate::Shard;
+use crate::shard::parcel;
 
 mod candidates;
-
+mod ended_groups;
 mod walk;
 
 pub use walk::{MAX_CARGO_PER_STEP, erase_queued, walk};
@@ -25,7 +27,8 @@ pub async fn find(shard: &Shard, project: ProjectId) -> Result<ProjectRetention,
     Ok(days.map_or(ProjectRetention::Installation, retention_from_row))
 }
 
-/// Changes the retention of a project. Sweep starts to erase what is past it at once.
+/// Changes the retention of a project. Sweep starts to erase what is past it at once. Input files
+/// expire earlier at once, and never later again.
 pub async fn set(
     shard: &Shard,
     project: ProjectId,
@@ -55,7 +58,7 @@ pub async fn set(
     )
     .execute(&shard.pool)
     .await?;
-    Ok(())
+    parcel::limit_age(shard, project.uuid(), retention, now).await
 }
 
 fn retention_from_row(days: i16) -> ProjectRetention {

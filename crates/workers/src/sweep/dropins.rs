@@ -16,8 +16,9 @@ impl SweepStage {
     /// Expired items, and batches whose groups are past the retention.
     pub(super) async fn delete_dropins(&self, now: Timestamp) -> Result<(), store::Error> {
         let shard = &self.shard;
-        parcel::delete_expired(shard, now, MAX_PARCELS_PER_STEP).await?;
         let before = now - self.retention.max(partition::MIN_RETENTION);
+        parcel::expire_older(shard, before, now).await?;
+        parcel::delete_expired(shard, now, MAX_PARCELS_PER_STEP).await?;
         dropin::archive(shard, before, MAX_BATCHES_PER_STEP, now).await?;
         dropin::delete_archived(shard, now - ARCHIVE_TIME, MAX_BATCHES_PER_STEP).await?;
         Ok(())

@@ -29,7 +29,7 @@ use crate::dropin::openai::upload_form::{UploadForm, malformed};
 use crate::request_body::{body_error, mark_streamed, refuse_encoded};
 use crate::state::App;
 
-/// A file without `expires_after`.
+/// A file without `expires_after`. The retention of its project may be shorter.
 const DEFAULT_LIFETIME: TimeDelta = TimeDelta::days(30);
 /// What was stored of a body that broke off is deleted after this time.
 const MAX_UPLOAD_TIME: TimeDelta = TimeDelta::hours(1);
@@ -79,9 +79,8 @@ pub(crate) async fn upload(
     };
     let now = shard.clock.now();
     let stored = file.finish(now).await?;
-    let expires_at = stored.created_at + lifetime;
     drop(permit);
-    input_file::keep_until(&shard, caller.project, stored.id, expires_at).await?;
+    let expires_at = input_file::keep_for(&shard, &stored, lifetime).await?;
     Ok(Json(write_input_file(&ParcelRow {
         expires_at,
         ..stored

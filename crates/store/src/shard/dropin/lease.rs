@@ -89,27 +89,22 @@ pub async fn advance(
     Ok(())
 }
 
-/// All items are loaded or failed. Seals the group, which completes it if nothing is unfinished. The
-/// parcel expires at `parcel_expires_at`, unless that is None: an input file outlives its batches.
-pub async fn finish(
-    shard: &Shard,
-    batch: &DropinBatch,
-    parcel_expires_at: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(), Error> {
+/// All items are loaded or failed. Seals the group, which completes it if nothing is unfinished. Under
+/// zero retention the parcel expires: nothing reads it any more but batches that have not loaded it.
+pub async fn finish(shard: &Shard, batch: &DropinBatch, now: Timestamp) -> Result<(), Error> {
     let mut tx = shard.begin().await?;
     sqlx::query!(
         "with done as (
              update shard.dropin_batch set unpacked_at = coalesce(unpacked_at, $2),
                  unpacked = items, stalled_at = null, lease = null, leased_until = null
              where group_id = $1
-             returning parcel
+             returning parcel, project
          )
-         update shard.parcel p set expires_at = least(p.expires_at, $3)
-         from done where p.id = done.parcel and $3::timestamptz is not null",
+         update shard.parcel p set expires_at = least(p.expires_at, $2)
+         from done where p.id = done.parcel and exists (
+             select from shard.retention r where r.project = done.project and r.days = 0)",
         batch.group.uuid(),
-        now,
-        parcel_expires_at
+        now
     )
     .execute(&mut *tx)
     .await?;

@@ -1,6 +1,7 @@
 //! Deletes parcels: expired ones, those of bodies that broke off, and those of an erased project.
 
-use domain::id::{ParcelId, ProjectId};
+use domain::id::{self, ParcelId, ProjectId};
+use domain::retention::ProjectRetention;
 use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
@@ -28,6 +29,44 @@ pub async fn expire_at(
     .execute(&shard.pool)
     .await?;
     Ok(changed.rows_affected() > 0)
+}
+
+/// Applies the retention of a project to its parcels. One that expires earlier stays as it is.
+pub(crate) async fn limit_age(
+    shard: &Shard,
+    project: Uuid,
+    retention: ProjectRetention,
+    now: Timestamp,
+) -> Result<(), Error> {
+    sqlx::query!(
+        "update shard.parcel p set expires_at = limits.expires_at
+         from (select q.id, case
+                   -- What a failed batch did not load can be loaded by another one.
+                   when $3 and exists (select from shard.dropin_batch b where b.parcel = q.id
+                       and b.unpacked_at is not null and b.failed_at is null) then $4
+                   else q.created_at + make_interval(secs => $2) end as expires_at
+               from shard.parcel q where q.project = $1) limits
+         where p.id = limits.id and p.expires_at > limits.expires_at",
+        project,
+        retention.max_input_age().as_seconds_f64(),
+        retention == ProjectRetention::Zero,
+        now
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
+}
+
+/// Lets all parcels expire that came before this moment: the retention of the installation.
+pub async fn expire_older(shard: &Shard, before: Timestamp, now: Timestamp) -> Result<(), Error> {
+    sqlx::query!(
+        "update shard.parcel set expires_at = $2 where id < $1 and expires_at > $2",
+        id::first_id_at(before),
+        now
+    )
+    .execute(&shard.background)
+    .await?;
+    Ok(())
 }
 
 /// Deletes at most `limit` parcels that have expired and that no batch has to load any more.

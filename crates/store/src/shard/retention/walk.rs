@@ -7,10 +7,11 @@ use domain::time::Timestamp;
 use sqlx::types::Uuid;
 
 use super::candidates::erase_due;
-use super::retention_from_row;
+use super::{ended_groups, retention_from_row};
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
+use crate::shard::parcel;
 
 /// How many cargo one transaction examines.
 pub const MAX_CARGO_PER_STEP: usize = 500;
@@ -24,7 +25,8 @@ struct DueWalk {
     position: Uuid,
 }
 
-/// Examines the next cargo of the project that waits longest. Returns how many were erased.
+/// Examines the next cargo of the project that waits longest; after its last one also its groups and
+/// input files. Returns how many cargo were erased.
 pub async fn walk(shard: &Shard, now: Timestamp) -> Result<usize, Error> {
     // A cheap read first, instead of a transaction each time.
     let due = sqlx::query_scalar!(
@@ -39,7 +41,8 @@ pub async fn walk(shard: &Shard, now: Timestamp) -> Result<usize, Error> {
         tx.rollback().await?;
         return Ok(0);
     };
-    let beyond = id::first_id_at(now - retention_from_row(due.days).min_age());
+    let retention = retention_from_row(due.days);
+    let beyond = id::first_id_at(now - retention.min_age());
     let page = sqlx::query_scalar!(
         "select id from shard.cargo where project = $1 and id > $2 and id < $3
          order by id limit $4",
@@ -62,7 +65,26 @@ pub async fn walk(shard: &Shard, now: Timestamp) -> Result<usize, Error> {
     .execute(&mut *tx)
     .await?;
     tx.commit().await?;
+    if is_done {
+        // A file that was uploaded while the retention changed may have missed it.
+        parcel::limit_age(shard, due.project, retention, now).await?;
+        if !ended_groups::erase_texts(shard, due.project, retention, now).await? {
+            walk_again(shard, due.project, now).await?;
+        }
+    }
     Ok(erased)
+}
+
+/// More groups are past the retention than one step erases.
+async fn walk_again(shard: &Shard, project: Uuid, now: Timestamp) -> Result<(), Error> {
+    sqlx::query!(
+        "update shard.retention set next_at = $2 where project = $1",
+        project,
+        now
+    )
+    .execute(&shard.pool)
+    .await?;
+    Ok(())
 }
 
 async fn lock_due(tx: &mut Transaction, now: Timestamp) -> Result<Option<DueWalk>, Error> {
