@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use domain::concurrency_limit::{ConcurrencyLimit, OwnerPermit};
+use domain::concurrency_limit::ConcurrencyLimit;
 use domain::id::ProjectId;
-use futures::{Stream, StreamExt as _};
-use http::header::{CONTENT_LENGTH, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
 
 use crate::api_error::ApiError;
+use crate::project_permit::{ProjectPermit, too_many_at_once};
 
 const MAX_UPLOADS: usize = 16;
 const MAX_UPLOADS_PER_PROJECT: usize = 2;
@@ -19,9 +19,6 @@ const MAX_FILE_CHECKS: usize = 2;
 const MAX_FILE_CHECKS_PER_PROJECT: usize = 1;
 const MAX_DOWNLOADS: usize = 64;
 const MAX_DOWNLOADS_PER_PROJECT: usize = 4;
-
-/// A request that counts, until it is dropped.
-pub(crate) type DropinPermit = OwnerPermit<ProjectId>;
 
 #[derive(Debug)]
 pub(crate) struct DropinLimits {
@@ -46,37 +43,26 @@ impl DropinLimits {
         &self,
         project: ProjectId,
         headers: &HeaderMap,
-    ) -> Result<Option<DropinPermit>, ApiError> {
+    ) -> Result<Option<ProjectPermit>, ApiError> {
         if is_small(headers) {
             return Ok(None);
         }
         let permit = self.uploads.try_acquire(project);
-        let permit = permit.ok_or_else(|| too_many("large bodies are being received"))?;
+        let permit = permit.ok_or_else(|| too_many_at_once("large bodies are being received"))?;
         Ok(Some(permit))
     }
 
     /// The check of an input file.
-    pub(crate) fn begin_file_check(&self, project: ProjectId) -> Result<DropinPermit, ApiError> {
+    pub(crate) fn begin_file_check(&self, project: ProjectId) -> Result<ProjectPermit, ApiError> {
         let permit = self.file_checks.try_acquire(project);
-        permit.ok_or_else(|| too_many("input files are being checked"))
+        permit.ok_or_else(|| too_many_at_once("input files are being checked"))
     }
 
     /// A stream of a file or of results.
-    pub(crate) fn begin_download(&self, project: ProjectId) -> Result<DropinPermit, ApiError> {
+    pub(crate) fn begin_download(&self, project: ProjectId) -> Result<ProjectPermit, ApiError> {
         let permit = self.downloads.try_acquire(project);
-        permit.ok_or_else(|| too_many("files or results are being sent"))
+        permit.ok_or_else(|| too_many_at_once("files or results are being sent"))
     }
-}
-
-/// The stream holds the permit until it is dropped.
-pub(crate) fn hold_while_streaming<S: Stream>(
-    stream: S,
-    permit: DropinPermit,
-) -> impl Stream<Item = S::Item> {
-    stream.map(move |item| {
-        let _held = &permit;
-        item
-    })
 }
 
 fn is_small(headers: &HeaderMap) -> bool {
@@ -85,17 +71,13 @@ fn is_small(headers: &HeaderMap) -> bool {
     length.is_some_and(|length| length <= SMALL_BODY_BYTES)
 }
 
-fn too_many(what: &str) -> ApiError {
-    let message = format!("Too many {what} at the same time. Try again when one has ended.");
-    ApiError::with_text(StatusCode::TOO_MANY_REQUESTS, message)
-        .with_header(RETRY_AFTER, HeaderValue::from_static("1"))
-}
-
 #[cfg(test)]
 mod tests {
     use futures::stream;
+    use http::HeaderValue;
 
     use super::*;
+    use crate::project_permit::hold_while_streaming;
 
     fn project(number: u128) -> ProjectId {
         ProjectId::from(uuid::Uuid::from_u128(number))

@@ -32,6 +32,10 @@ mod item_tries;
 
 mod dropin_limits;
 
+mod project_permit;
+
+mod result_stream_limit;
+
 mod dropin_state;
 
 mod dropin;

@@ -37,6 +37,7 @@ use crate::node_heartbeat::NodeHeartbeat;
 use crate::rate_limit::{RateLimiter, RateLimiterOptions, RouteLimiter, RouteLimits};
 use crate::request_body::BufferedBody;
 use crate::request_span::RequestTracer;
+use crate::result_stream_limit::ResultStreamLimit;
 use crate::shard_probe::ShardProbe;
 use crate::usage_profile_cache::UsageProfileCache;
 use crate::waiters::{FeedWaiters, WaitLimits, WaitOptions};
@@ -111,6 +112,7 @@ pub struct AppInner {
     pub(crate) request_tracer: Option<RequestTracer>,
     pub(crate) usage_profiles: UsageProfileCache,
     pub(crate) dropins: DropinState,
+    pub(crate) result_streams: ResultStreamLimit,
     shard_handles: HashMap<Arc<str>, ShardHandle>,
     shard_names: Vec<Arc<str>>,
     is_draining: AtomicBool,
@@ -213,6 +215,7 @@ impl App {
             request_tracer,
             usage_profiles,
             dropins,
+            result_streams: ResultStreamLimit::default(),
             shard_names: names,
             is_draining: AtomicBool::new(false),
         }))

@@ -70,10 +70,7 @@ trait GroupOperation {
 
 impl GroupOperation for OperationBuilder {
     fn with_group_errors(self, right: KeyRight) -> Self {
-        let too_many = ApiError::from(RequestLimitExceeded {
-            retry_after_seconds: 1,
-        });
-        let too_many = [("Too many requests", too_many)];
+        let too_many = [("Too many requests", too_many_requests())];
         let too_many = responses::error_response(responses::RATE_LIMITED, too_many);
         self.tag("Groups")
             .with_common_errors(right)
@@ -116,6 +113,12 @@ impl GroupOperation for OperationBuilder {
             responses::error_response("The request is invalid.", [("Invalid", wrong)]),
         )
     }
+}
+
+fn too_many_requests() -> ApiError {
+    ApiError::from(RequestLimitExceeded {
+        retry_after_seconds: 1,
+    })
 }
 
 /// The error of a request that is one.

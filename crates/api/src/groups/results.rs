@@ -1,6 +1,7 @@
 //! `GET /groups/{group_id}/results`: the results of a group as NDJSON, streamed.
 //!
-//! A page of results is in memory at a time. A download that breaks off is resumed with `after`.
+//! A page of results is in memory at a time, and a project reads a few streams at a time. A download
+//! that breaks off is resumed with `after`.
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::groups::results::encoding::{LineEncoder, ResultEncoding};
 use crate::groups::results::reader::ResultReader;
 use crate::groups::results::stream::ResultStream;
 use crate::key_recheck::KeyRecheck;
+use crate::project_permit::hold_while_streaming;
 use crate::state::App;
 
 mod encoding;
@@ -37,6 +39,7 @@ pub(crate) async fn results(
     let query = query::parse_results_query(&uri)?;
     let handle = app.shard_handle(requested.caller.berth)?;
     let project = requested.caller.project;
+    let permit = app.result_streams.begin(project)?;
     let wait = query.wait.min(app.max_wait);
     let waiter = GroupWaiter::register(handle, project, requested.id, wait);
     let group = requested.find_row(&handle.shard).await?;
@@ -55,6 +58,7 @@ pub(crate) async fn results(
     let is_completed = group.times.completed_at.is_some();
     let waiters = Arc::clone(&handle.waiters);
     let stream = ResultStream::new(reader, encoder, waiter, waiters, is_completed, first);
-    let body = Body::from_stream(key.guard(stream.into_chunks()));
+    let chunks = key.guard(stream.into_chunks());
+    let body = Body::from_stream(hold_while_streaming(chunks, permit));
     Ok((response_headers, body).into_response())
 }

@@ -32,6 +32,8 @@ mod operations;
 
 mod people;
 
+mod recent_proof;
+
 mod retention;
 
 mod rows_read;

@@ -9,7 +9,9 @@ use tower::ServiceExt as _;
 use crate::support::http::AppResponse;
 use crate::support::{Customer, MOCK_DELAY, TestService};
 
+mod key_scopes;
 mod limits;
+mod retention;
 mod unpacking;
 
 const BATCHES: &str = "/anthropic/v1/messages/batches";

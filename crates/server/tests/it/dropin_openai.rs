@@ -12,6 +12,8 @@ use crate::support::{Customer, MOCK_DELAY, TestService};
 mod batches;
 mod deleted_files;
 mod files;
+mod key_scopes;
+mod retention;
 
 const CHAT: &str = "/v1/chat/completions";
 const BOUNDARY: &str = "b0undary";

@@ -11,6 +11,7 @@ use crate::support::{Customer, MOCK_DELAY, TestService};
 
 mod callback;
 mod results;
+mod retention;
 
 /// A response whose body is not JSON.
 struct RawResponse {

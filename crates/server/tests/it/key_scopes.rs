@@ -13,6 +13,8 @@ use crate::support::credit::model_chat_request;
 use crate::support::http::{AppResponse, chat_request};
 use crate::support::{Customer, TestService};
 
+mod batch_loads;
+
 /// Lists files from this address.
 async fn list_files_from(service: &TestService, customer: &Customer, address: &str) -> AppResponse {
     let request = Request::get("/files")

@@ -17,6 +17,7 @@ use crate::support::http::{AppResponse, chat_request, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
 
+mod every_route;
 mod new_lanes;
 mod projects;
 mod redis_outage;

@@ -3,14 +3,15 @@
 use domain::cargo_group::GroupStatus;
 use domain::key_scope::KeyRight;
 use utoipa::openapi::path::{Operation, OperationBuilder, Parameter};
-use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use wire::group::{GroupListResponse, GroupResponse, GroupResultLine};
 
-use super::{GroupOperation as _, examples, expect_error};
+use super::{GroupOperation as _, examples, expect_error, too_many_requests};
 use crate::docs::files::query_parameter;
 use crate::docs::responses;
 use crate::groups::checked;
+use crate::result_stream_limit::too_many_result_streams;
 
 pub(super) fn list() -> Operation {
     let statuses = GroupStatus::ALL.iter().map(|one| one.as_str()).collect();
@@ -106,11 +107,26 @@ pub(super) fn results() -> Operation {
         .fold(operation, OperationBuilder::parameter)
         .response("200", lines)
         .with_group_id(KeyRight::Read)
+        .response("429", too_many_streams())
         .response(
             "422",
             responses::error_response("The query is invalid.", [("Several at once", wrong)]),
         )
         .build()
+}
+
+/// Instead of the 429 of the other group routes.
+fn too_many_streams() -> Response {
+    let problems = [
+        ("Too many requests", too_many_requests()),
+        (
+            "Too many streams at the same time",
+            too_many_result_streams(),
+        ),
+    ];
+    let description = "This project sends too many requests, or too many streams of results are \
+                       open. Wait for `Retry-After`.";
+    responses::rate_limited_response(responses::error_response(description, problems))
 }
 
 fn result_parameters() -> [Parameter; 5] {

@@ -19,8 +19,8 @@ use store::shard::group::{self, GroupResultQuery};
 use super::error::AnthropicError;
 use super::requested_batch::RequestedBatch;
 use super::result_line::push_result;
-use crate::dropin_limits::hold_while_streaming;
 use crate::key_recheck::KeyRecheck;
+use crate::project_permit::hold_while_streaming;
 use crate::state::App;
 
 /// Rows of a page. The store reads fewer if they are large.

@@ -28,8 +28,8 @@ use crate::dropin::openai::file_object::{INPUT_PURPOSE, write_input_file, write_
 use crate::dropin::openai::list_query::parse_list_query;
 use crate::dropin::openai::options::BatchOptions;
 use crate::dropin::openai::result_line::ResultFile;
-use crate::dropin_limits::hold_while_streaming;
 use crate::key_recheck::KeyRecheck;
+use crate::project_permit::hold_while_streaming;
 use crate::state::App;
 
 /// `OpenAI`'s limit is higher. A client that pages gets all of them.

@@ -1,4 +1,4 @@
-//! Second factors, and the confirmation before changes that a stolen session must not make.
+//! Second factors: enrolment, codes, and who requires them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use ring::hmac;
 use store::control::{person, second_factor};
 
-use crate::dashboard::browser::{Browser, fill_path, project_path, project_slug};
+use crate::dashboard::browser::{Browser, project_path};
 use crate::dashboard::people::{PASSWORD, set_up_operator};
 use crate::support::TestService;
 use crate::support::signing::signing_roots;
@@ -205,56 +205,4 @@ async fn the_service_can_require_a_second_factor_of_operators() {
     let member = Browser::member(&service, &customer, Role::Viewer).await;
     let mut member = member.with_sign_in_policy(&service, policy);
     assert_eq!(member.get(&organization).await.status, 200);
-}
-
-#[tokio::test]
-async fn sensitive_changes_ask_for_the_password_again() {
-    let service = TestService::new().await;
-    let mut ada = set_up_operator(&service).await;
-    let customer = service.create_customer().await;
-    let slug = project_slug(&service, &customer).await;
-    let fill = |path: &str| fill_path(path, customer.organization, &slug);
-    service.clock.advance(Duration::from_mins(11));
-    let paths = dashboard::list_routes_with_recent_proof();
-    for part in [
-        "/keys",
-        "/keys/rotate",
-        "/key-lifetime",
-        "/members/invite",
-        "/members/withdraw",
-        "/callbacks/resend",
-        "/settings/callbacks/end-previous",
-        "/settings/activate",
-        "/settings/deactivate",
-        "/settings/retention",
-    ] {
-        assert!(paths.iter().any(|path| path.ends_with(part)), "{part}");
-    }
-    for path in &paths {
-        let seen = ada.post_form(&fill(path), &[]).await;
-        assert!(
-            seen.location.starts_with("/dashboard/confirm?next="),
-            "{path}"
-        );
-    }
-    let wrong = [
-        ("proof", "guess guess guess"),
-        ("next", "/dashboard/account"),
-    ];
-    let seen = ada.post_form("/dashboard/confirm", &wrong).await;
-    assert_eq!(seen.status, 401);
-    let right = [("proof", PASSWORD), ("next", "//evil.example")];
-    let seen = ada.post_form("/dashboard/confirm", &right).await;
-    assert_eq!(seen.location, "/dashboard");
-    let keys = fill("/dashboard/project/{project}/keys");
-    let made = ada.post_form(&keys, &[("name", "robot")]).await;
-    assert_eq!(made.status, 200);
-    // Reading stays possible without it.
-    service.clock.advance(Duration::from_mins(11));
-    assert_eq!(ada.get(&keys).await.status, 200);
-    // So does stopping a leaked key.
-    let id = customer.key_id.to_string();
-    let deactivate = format!("{keys}/deactivate");
-    let seen = ada.post_form(&deactivate, &[("key", &id)]).await;
-    assert_eq!((seen.status, seen.location), (303, keys));
 }

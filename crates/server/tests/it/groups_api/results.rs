@@ -232,3 +232,44 @@ async fn streams_that_are_woken_together_read_a_few_at_a_time() {
         stream.abort();
     }
 }
+
+#[tokio::test]
+async fn h6_one_project_has_its_share_of_result_streams() {
+    const MAX_STREAMS_PER_PROJECT: usize = 32;
+    let (service, customer, group) = completed_group().await;
+    let path = format!("/groups/{group}/results");
+    let open = async || {
+        let request = Request::get(&path).header("X-API-Key", &customer.key);
+        let request = request.body(Body::empty()).unwrap();
+        service.router.clone().oneshot(request).await.unwrap()
+    };
+    // Nothing is read from them, as by a client that stops reading.
+    let mut streams = Vec::new();
+    for _ in 0..MAX_STREAMS_PER_PROJECT {
+        let stream = open().await;
+        assert_eq!(stream.status(), 200);
+        streams.push(stream);
+    }
+    let refused = service.get(&customer, &path).await;
+    assert_eq!(refused.headers["retry-after"], "1");
+    insta::assert_snapshot!(refused, @r#"
+    429 {
+      "detail": "Too many streams of results are being sent at the same time. Try again when one has ended."
+    }
+    "#);
+    // Other projects, and other routes of this one, go on.
+    let record = service.get(&customer, &format!("/groups/{group}")).await;
+    assert_eq!(record.status, 200);
+    let sibling = service.create_sibling_project(&customer).await;
+    let other = service.create_named_group(&sibling, "run").await;
+    let other = format!("/groups/{other}/results");
+    assert_eq!(service.get(&sibling, &other).await.status, 200);
+    // A stream that was read to its end, or whose client is gone, makes room for one more.
+    let ended = streams.pop().unwrap().into_body().collect().await.unwrap();
+    assert!(!ended.to_bytes().is_empty());
+    drop(streams.pop());
+    let stream = open().await;
+    assert_eq!(stream.status(), 200);
+    let response = service.fetch_raw(&customer, &path, "identity").await;
+    assert_eq!(lines(&response).len(), TEXTS.len());
+}
