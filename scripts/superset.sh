@@ -32,5 +32,6 @@ superset_providers() {
     export SIMULATOR_URL=http://127.0.0.1:$port
     export SVC_PROVIDERS_FILE=$SCRATCH/providers.toml SVC_MODELS_FILE=$PWD/superset/models.toml
     export OPENAI_API_KEY=key-openai OPENAI_FLEX_API_KEY=key-flex GEMINI_API_KEY=key-gemini
+    export AZURE_OPENAI_API_KEY=key-azure GROQ_API_KEY=key-groq
     export ANTHROPIC_NORTH_API_KEY=key-north ANTHROPIC_SOUTH_API_KEY=key-south
 }

@@ -69,6 +69,33 @@ def test_a_mark_of_the_request_is_for_its_whole_prompt(pro, kind):
     assert input_details(second)["cached_tokens"] == input_details(first)["cache_write_tokens"]
 
 
+@pytest.mark.parametrize("kind", MARKING_KINDS)
+def test_a_caller_who_only_marks_a_prompt_sees_what_was_cached(pro, kind):
+    params = chat(kind, manual(), cache_control=MARK)
+    first = pro.record(params)
+    second = pro.record(params)
+    written = input_details(first["response"])["cache_write_tokens"]
+    assert written > 1000
+    assert input_details(second["response"]) == {"cached_tokens": written}
+    assert second["usage"] == second["response"]["usage"]
+
+
+@pytest.mark.parametrize("place", ["request", "system", "block"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mark_alone_adds_nothing_but_details_of_the_usage(pro, kind, place):
+    question = unique("Where is it? [sim:think Hm.] [sim:cached 8] [sim:refuse]")
+    marked = {
+        "request": {"content": question, "cache_control": MARK},
+        "system": {"content": question, "system": [text("Be brief.", cache_control=MARK)]},
+        "block": {"content": [text(question, cache_control=MARK)]},
+    }
+    response = pro.answer(chat(kind, **marked[place]))
+    assert response.keys() == {"id", "type", "role", "content", "model", "stop_reason", "usage"}
+    assert [block["type"] for block in response["content"]] == ["text"]
+    assert response["stop_reason"] == "end_turn"
+    assert input_details(response)["cached_tokens"] == 8
+
+
 @pytest.mark.parametrize("kind", ["gemini", "server"])
 def test_marks_are_dropped_where_the_provider_caches_without_them(pro, kind):
     system = [text(manual(), cache_control=LONG_MARK)]

@@ -124,9 +124,10 @@ def test_the_mock_model_answers_as_ever(pro):
     assert_contract(pro.answer(chat("svc-mock")), "svc-mock")
 
 
-def test_a_cache_mark_alone_leaves_the_answer_plain(pro):
-    assert_contract(pro.answer(chat("claude", cache_control={"type": "ephemeral"})), "claude")
-
-
 def test_a_seed_alone_leaves_the_answer_plain(pro):
-    assert_contract(pro.answer(chat("chat", seed=7)), "chat")
+    assert_contract(pro.answer(chat("chat", unique("[sim:cached 8]"), seed=7)), "chat")
+
+
+def test_options_alone_leave_the_answer_plain(pro):
+    options = {"openai": {"verbosity": "low"}}
+    assert_contract(pro.answer(chat("chat", unique("[sim:cached 8]"), provider_options=options)), "chat")

@@ -60,6 +60,36 @@ VENDOR_FIELDS = {
     "safetySettings": [],
     "betas": ["x"],
     "citations": {"enabled": True},
+    "response_json_schema": {},
+    "responseJsonSchema": {},
+    "response_modalities": ["AUDIO"],
+    "response_logprobs": True,
+    "speech_config": {},
+    "speechConfig": {},
+    "image": {},
+    "image_config": {},
+    "imageConfig": {},
+    "media_resolution": "LOW",
+    "mediaResolution": "LOW",
+    "automatic_function_calling": {},
+    "max_tool_calls": 2,
+    "thinkingBudget": 1024,
+    "thinkingLevel": "LOW",
+    "includeThoughts": True,
+    "google_search": {},
+    "url_context": {},
+    "retrieval": {},
+    "mcp": {},
+    "lora_path": "adapter",
+    "use_beam_search": True,
+    "custom_logit_processor": "code",
+    "logits_processors": [],
+    "samplers": ["top_k"],
+    "stop_token_ids": [7],
+    "allowed_token_ids": [7],
+    "maxTokens": 5,
+    "toolChoice": {"type": "any"},
+    "webhook": "https://example.com/",
 }
 
 
@@ -87,6 +117,13 @@ def test_a_field_of_a_vendor_is_refused_at_its_place(pro, name):
         ("task_type", "input_type"),
         ("outputDimensionality", "dimensions"),
         ("service_tier", "deadline_seconds"),
+        ("response_json_schema", "output_config.format"),
+        ("includeThoughts", "thinking.display"),
+        ("thinkingLevel", "output_config.effort"),
+        ("google_search", "tools that you run"),
+        ("stop_token_ids", "stop_sequences"),
+        ("toolChoice", "tool_choice"),
+        ("webhook", "callback_url"),
     ],
 )
 def test_the_message_has_our_spelling(pro, name, ours):
@@ -94,13 +131,53 @@ def test_the_message_has_our_spelling(pro, name, ours):
     assert ours in fault.message
 
 
-@pytest.mark.parametrize("name", ["tool_calls", "tool_call_id", "reasoning_content", "parts", "audio"])
+OURS = {
+    "model": "svc-mock",
+    "max_tokens": 5,
+    "messages": [user("Hello")],
+    "system": "Be brief.",
+    "temperature": 0.5,
+    "stop_sequences": ["END"],
+    "tools": [tool()],
+    "tool_choice": {"type": "auto"},
+    "output_config": {"effort": "low"},
+    "thinking": {"type": "adaptive"},
+    "cache_control": {"type": "ephemeral"},
+    "seed": 7,
+    "provider_options": {},
+    "input_text": "Hello",
+    "dimensions": 4,
+    "input_type": "query",
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_field_for_the_model_is_refused_beside_params(pro, name):
+    [fault] = pro.faults(chat("svc-mock"), **{name: OURS[name]})
+    assert fault.place == name
+    assert fault.message == f"Longshore has no field of this name beside params. Put {name} in params."
+
+
+@pytest.mark.parametrize("name", VENDOR_FIELDS)
+def test_a_field_of_a_vendor_is_refused_beside_params(pro, name):
+    assert pro.places(chat("svc-mock"), **{name: VENDOR_FIELDS[name]}) == [name]
+
+
+@pytest.mark.parametrize("name", ["response_format", "reasoning_effort", "stop", "toolChoice"])
+def test_the_message_beside_params_says_where_our_field_belongs(pro, name):
+    [fault] = pro.faults(chat("svc-mock"), **{name: VENDOR_FIELDS[name]})
+    assert fault.message.endswith("in params.")
+
+
+@pytest.mark.parametrize("name", ["tool_calls", "toolCalls", "tool_call_id", "reasoning_content", "parts", "audio"])
 def test_a_vendors_field_of_a_message_is_refused(pro, name):
     message = user("Hello") | {name: "x"}
     assert pro.places(chat("svc-mock", messages=[message])) == [f"params.messages.0.{name}"]
 
 
-@pytest.mark.parametrize("name", ["citations", "title", "detail", "prompt_cache_breakpoint", "thoughtSignature"])
+@pytest.mark.parametrize(
+    "name", ["citations", "title", "detail", "prompt_cache_breakpoint", "thoughtSignature", "cacheControl"]
+)
 def test_a_vendors_field_of_a_block_is_refused(pro, name):
     params = chat("svc-mock", [text("Hello", **{name: {}})])
     assert pro.places(params) == [f"params.messages.0.content.0.{name}"]

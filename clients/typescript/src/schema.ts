@@ -2009,7 +2009,7 @@ export interface components {
         };
         /**
          * @description Tokens read and written. The details are parts of the two counts, for a request with tools,
-         *     `thinking` or `output_config`, and absent if they are 0.
+         *     `thinking`, `output_config` or `cache_control`, and absent if they are 0.
          */
         Usage: {
             /**

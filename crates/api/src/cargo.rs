@@ -28,7 +28,7 @@ mod load_check;
 
 mod membership;
 
-mod request_features;
+pub(crate) mod request_features;
 
 pub(crate) mod tracking;
 

@@ -26,6 +26,7 @@ mod health;
 mod listen;
 mod load;
 mod load_bodies;
+mod load_example;
 mod page;
 mod rate_limit;
 mod reading;
@@ -34,6 +35,8 @@ mod reason_codes;
 mod responses;
 mod tracking;
 mod wait;
+
+pub use load_example::check_load_example;
 
 /// Required on every route except `/health` and `/ready`.
 const API_KEY_HEADER: &str = "X-API-Key";

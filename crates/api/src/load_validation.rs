@@ -13,6 +13,7 @@ use serde_json::Deserializer;
 use crate::api_error::ApiError;
 use crate::validation_errors::ValidationErrors;
 
+mod beside_params;
 mod block_fields;
 mod block_kind;
 mod blocks;
@@ -27,6 +28,7 @@ mod names;
 mod nested_vendor_fields;
 mod output_config;
 mod params;
+mod params_vendor_fields;
 mod provider_options;
 mod reader;
 mod system;
@@ -111,6 +113,9 @@ mod tests;
 
 #[cfg(test)]
 mod extension_tests;
+
+#[cfg(test)]
+mod unknown_field_tests;
 
 #[cfg(test)]
 mod json_budget_tests;

@@ -8,7 +8,6 @@ use crate::file::{FileStructure, ReferencedFile};
 use crate::model::{InputBounds, Model, SVC_MOCK};
 use crate::money::Money;
 use crate::params::cache_control::CacheTtl;
-use crate::params::content::{ContentBlock, SystemBlock, SystemPrompt};
 use crate::params::{ChatParams, Params};
 use crate::price::{CacheWriting, Price};
 use crate::token_buckets::{TokenBuckets, TokenUsage};
@@ -174,17 +173,7 @@ fn cache_writing(chat: &ChatParams, model: &Model) -> CacheWriting {
     if model.features.caching == PromptCaching::Automatic {
         return CacheWriting::None;
     }
-    let system = chat.system.iter().flat_map(SystemPrompt::blocks);
-    let blocks = chat
-        .blocks()
-        .flat_map(|block| std::iter::once(block).chain(block.nested()));
-    let marks = chat
-        .cache_control
-        .into_iter()
-        .chain(system.filter_map(SystemBlock::cache_control))
-        .chain(chat.tools.iter().filter_map(|tool| tool.cache_control))
-        .chain(blocks.filter_map(ContentBlock::cache_control));
-    let longest = marks.map(|mark| match mark.ttl() {
+    let longest = chat.cache_marks().map(|mark| match mark.ttl() {
         CacheTtl::FiveMinutes => CacheWriting::Minutes,
         CacheTtl::OneHour => CacheWriting::Hour,
     });

@@ -47,6 +47,8 @@ pub mod features;
 
 pub mod field_refusal;
 
+pub mod field_spelling;
+
 pub mod schema_dialect;
 
 pub mod conversation_rules;

@@ -108,7 +108,7 @@ impl ModelAnswer {
             stop_reason,
             stop_sequence: stop_sequence.filter(|_| shape.is_extended),
             stop_details,
-            usage: if shape.is_extended {
+            usage: if shape.details_usage() {
                 ReportedUsage::detailed(usage)
             } else {
                 ReportedUsage::plain(usage.totals())

@@ -17,7 +17,7 @@ use crate::file;
 use crate::id::FileId;
 use crate::model::ModelKind;
 use crate::params::cache_control::CacheControl;
-use crate::params::content::{ChatMessage, ContentBlock, SystemPrompt};
+use crate::params::content::{ChatMessage, ContentBlock, SystemBlock, SystemPrompt};
 use crate::params::thinking::{OutputConfig, OutputFormat, Thinking};
 use crate::params::tools::{Tool, ToolChoice};
 
@@ -189,8 +189,22 @@ impl ChatParams {
             .flat_map(|message| message.content.blocks())
     }
 
+    /// All marks of what to cache, without their order.
+    pub fn cache_marks(&self) -> impl Iterator<Item = CacheControl> {
+        let system = self.system.iter().flat_map(SystemPrompt::blocks);
+        let blocks = self
+            .blocks()
+            .flat_map(|block| std::iter::once(block).chain(block.nested()));
+        self.cache_control
+            .into_iter()
+            .chain(system.filter_map(SystemBlock::cache_control))
+            .chain(self.tools.iter().filter_map(|tool| tool.cache_control))
+            .chain(blocks.filter_map(ContentBlock::cache_control))
+    }
+
     /// Whether the request uses a field or block whose answer goes beyond the contract: tools,
-    /// thinking or `output_config`. Only its answer may contain more than the contract says.
+    /// thinking or `output_config`. Only its answer may contain more blocks and stop reasons than
+    /// the contract says.
     pub fn is_extended(&self) -> bool {
         !self.tools.is_empty()
             || self.tool_choice.is_some()

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::feature_check::{FieldRefusal, LocationPart};
+use crate::field_spelling::is_same_field;
 
 /// By kind of provider, the keys that the operator allows for a model.
 pub type AllowedOptions = BTreeMap<String, Vec<String>>;
@@ -128,17 +129,7 @@ pub const DENIED: &[&str] = &[
 
 /// Whether no operator can allow the key.
 pub fn is_denied(key: &str) -> bool {
-    let spelled = plain_spelling(key);
-    DENIED
-        .iter()
-        .any(|denied| plain_spelling(denied) == spelled)
-        || key.starts_with("return_")
-}
-
-/// Some providers take both spellings of a name: `candidateCount` and `candidate_count`.
-fn plain_spelling(key: &str) -> String {
-    let letters = key.chars().filter(|letter| *letter != '_');
-    letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    DENIED.iter().any(|denied| is_same_field(denied, key)) || key.starts_with("return_")
 }
 
 /// Refuses every option that the operator did not allow for the model.

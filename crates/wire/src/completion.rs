@@ -116,7 +116,7 @@ pub struct StopDetailsBody {
 }
 
 /// Tokens read and written. The details are parts of the two counts, for a request with tools,
-/// `thinking` or `output_config`, and absent if they are 0.
+/// `thinking`, `output_config` or `cache_control`, and absent if they are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Usage)]
 pub struct UsageBody {

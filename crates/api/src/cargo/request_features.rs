@@ -17,7 +17,7 @@ use crate::validation_errors::MAX_REPORTED_WARNINGS;
 const MAX_REPORTED_REFUSALS: usize = 100;
 
 /// The rules that need no model.
-pub(super) fn check_conversation(params: &Params) -> Result<(), ApiError> {
+pub(crate) fn check_conversation(params: &Params) -> Result<(), ApiError> {
     match params {
         Params::Chat(chat) => refuse(conversation_rules::check(chat)),
         Params::Embedding(_) => Ok(()),
@@ -26,7 +26,7 @@ pub(super) fn check_conversation(params: &Params) -> Result<(), ApiError> {
 
 /// Refuses what the model cannot do. Returns the warnings of the load: first those of the model,
 /// then `unknown_fields`.
-pub(super) fn check_features(
+pub(crate) fn check_features(
     params: &Params,
     model: &Model,
     unknown_fields: Vec<LoadWarning>,

@@ -198,7 +198,7 @@ fn tracking_record(
 
 /// A request of the contract gets the contract's two counts.
 fn reported_usage(outcome: &StoredOutcome, shape: ResponseShape) -> UsageBody {
-    let usage = if shape.is_extended {
+    let usage = if shape.details_usage() {
         ReportedUsage::detailed(outcome.buckets)
     } else {
         ReportedUsage::plain(outcome.usage)

@@ -49,8 +49,8 @@ pub(super) fn operation() -> Operation {
              `callback_url`, and is in the tracking record until it is erased. By default at most \
              10 MB, 1,000 messages, 100 file references and 16 stop sequences; the operator can \
              change these limits. Unknown fields are ignored, and `warnings` names them. Fields \
-             of the providers' own APIs that would change the answer are refused, with the \
-             name of the field to use instead.",
+             of the providers' own APIs that would change the answer, and fields for the model \
+             beside `params`, are refused, with the name of the field to use instead.",
         ))
         .parameter(idempotency_key())
         .request_body(Some(body))

@@ -3,7 +3,7 @@
 
 use domain::params::cache_control::CacheControl;
 use domain::params::content::ToolResultContent;
-use serde::de::{IgnoredAny, MapAccess};
+use serde::de::MapAccess;
 use serde_json::{Map, Value};
 
 use super::block_kind::{BlockKind, BlockKindReader, BlockPlace};
@@ -11,8 +11,10 @@ use super::cache_control::CacheControlReader;
 use super::json_value::JsonObjectReader;
 use super::names::{NameReader, ToolUseIdReader};
 use super::reader::{
-    FieldKey, FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader,
+    FieldKey, FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, UnknownKey, ValueMismatch,
+    ValueReader,
 };
+use super::unknown_fields::has_value;
 use super::values::{BoolReader, TextReader};
 use crate::validation_errors::{MAX_REPORTED_WARNINGS, ValidationErrors};
 
@@ -61,8 +63,7 @@ impl ResultContent {
 #[derive(Debug)]
 pub(super) struct SourceFields {
     pub(super) file_id: FieldValue<String>,
-    /// The names of other fields.
-    pub(super) unknown: Vec<String>,
+    pub(super) unknown: Vec<UnknownKey>,
 }
 
 impl BlockFields {
@@ -166,10 +167,9 @@ impl<'de> ValueReader<'de> for SourceReader {
                 FieldKey::Known(_) => {
                     fields.file_id = object.next_value_seed(ReaderSeed(TextReader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    let value = object.next_value::<Option<IgnoredAny>>()?;
-                    if value.is_some() && fields.unknown.len() < MAX_REPORTED_WARNINGS {
-                        fields.unknown.push(name);
+                FieldKey::Unknown(key) => {
+                    if has_value(&mut object)? && fields.unknown.len() < MAX_REPORTED_WARNINGS {
+                        fields.unknown.push(key);
                     }
                 }
             }

@@ -129,8 +129,8 @@ impl<'de> ValueReader<'de> for BlockReader<'_> {
                         fields.read_field(key, place, &mut object, faults)
                     })?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &BLOCK_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &BLOCK_FIELDS)?;
                 }
             }
         }
@@ -226,8 +226,8 @@ fn read_source(
 ) -> Option<FileSource> {
     let source = source.required(faults, "source")?;
     let file_id = faults.within(LocationStep::key("source"), |faults| {
-        for name in source.unknown {
-            report_unknown(name, faults, &NO_VENDOR_FIELDS);
+        for key in source.unknown {
+            report_unknown(key, faults, &NO_VENDOR_FIELDS);
         }
         source.file_id.required(faults, "file_id")
     });

@@ -4,14 +4,13 @@ use serde::de::MapAccess;
 use serde_json::value::RawValue;
 use wire::error_body::LocationStep;
 
+use super::beside_params::skip_beside_params;
 use super::deadline::{DeadlineAtReader, DeadlineSecondsReader, choose_deadline};
 use super::membership::{CUSTOM_ID, GROUP_ID, MembershipFields, POSITION};
-use super::nested_vendor_fields::BODY_FIELDS;
 use super::params::ParamsReader;
 use super::reader::{
     FieldKey, FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader,
 };
-use super::unknown_fields::skip_unknown;
 use super::values::TextReader;
 use super::{LoadRules, ValidLoad};
 use crate::validation_errors::ValidationErrors;
@@ -73,9 +72,7 @@ impl<'de> ValueReader<'de> for LoadBodyReader<'_> {
                 FieldKey::Known(_) => {
                     deadline_at = object.next_value_seed(ReaderSeed(DeadlineAtReader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &BODY_FIELDS)?;
-                }
+                FieldKey::Unknown(key) => skip_beside_params(&mut object, key, faults)?,
             }
         }
         let params = params.required(faults, "params");

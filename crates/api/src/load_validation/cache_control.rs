@@ -44,8 +44,8 @@ impl<'de> ValueReader<'de> for CacheControlReader<'_> {
                     let reader = ChoiceReader { choices, mismatch };
                     ttl = object.next_value_seed(ReaderSeed(reader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &NO_VENDOR_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &NO_VENDOR_FIELDS)?;
                 }
             }
         }

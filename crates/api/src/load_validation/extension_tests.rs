@@ -1,12 +1,11 @@
-//! The validation of fields that go beyond the contract, and of fields that Longshore does not
-//! have.
+//! The validation of fields that go beyond the contract.
 
 use serde_json::{Value, json};
 
 use super::tests::{RULES, accepted, chat, message, validation_errors};
 use super::*;
 
-fn schema() -> Value {
+pub(super) fn schema() -> Value {
     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
 }
 
@@ -15,7 +14,7 @@ fn tool(name: &str) -> Value {
 }
 
 /// One line per warning: field, code, message.
-fn warnings(body: &Value) -> String {
+pub(super) fn warnings(body: &Value) -> String {
     let warnings = accepted(body).warnings.into_iter().map(|warning| {
         let code = serde_json::to_value(warning.code).unwrap();
         let code = code.as_str().unwrap().to_owned();
@@ -82,67 +81,6 @@ fn the_order_of_keys_in_schemas_and_inputs_is_kept() {
     let params = r#"{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"t","input":{"z":1,"a":{"y":2,"b":null}}}]}],"tools":[{"name":"t","input_schema":{"type":"object","properties":{"z":{},"a":{}}}}]}"#;
     let load = parse_load(format!(r#"{{"params":{params}}}"#).as_bytes(), &RULES).unwrap();
     assert_eq!(serde_json::to_string(&load.params).unwrap(), params);
-}
-
-#[test]
-fn fields_of_vendors_are_refused_with_our_spelling() {
-    let body = chat(json!({
-        "response_format": {"type": "json_object"},
-        "reasoning_effort": "low",
-        "n": 2,
-        "messages": [
-            {"role": "assistant", "content": "", "tool_calls": []},
-            {"role": "user", "content": [{"type": "text", "text": "a", "citations": {}}]},
-        ],
-    }));
-    insta::assert_snapshot!(validation_errors(&body), @r#"
-    body.params.messages.0.tool_calls value_error: Longshore has no field of this name. Write each call as a block of content: {"type": "tool_use", "id": …, "name": …, "input": {…}}.
-    body.params.messages.1.content.0.citations value_error: Longshore has no field of this name. Leave it out, or write it into a text block: answers have no citations.
-    body.params.response_format value_error: Longshore has no field of this name. Use output_config.format: {"type": "json_schema", "schema": {…}}.
-    body.params.reasoning_effort value_error: Longshore has no field of this name. Use output_config.effort: low, medium, high, xhigh or max.
-    body.params.n value_error: Longshore has no field of this name. Leave it out, and load the request as often as you need answers.
-    "#);
-}
-
-#[test]
-fn other_unknown_fields_are_ignored_and_named() {
-    let mut body = chat(json!({
-        "messages": [{"role": "user", "content": [
-            {"type": "text", "text": "a", "source": {"file_id": 5}, "x": 1},
-            {"type": "image", "source": {"type": "file", "file_id": "f"}},
-        ]}],
-        "tools": [{"name": "t", "input_schema": schema(), "owner": "me"}],
-        "stream": true,
-        "metadata": {"a": 1},
-    }));
-    body["tools"] = json!([]);
-    insta::assert_snapshot!(warnings(&body), @"
-    params.messages.0.content.0.x unknown_field: Longshore has no field of this name and ignores it.
-    params.messages.0.content.0.source unknown_field: A block of this type has no such field, so it is ignored.
-    params.messages.0.content.1.source.type unknown_field: Longshore has no field of this name and ignores it.
-    params.tools.0.owner unknown_field: Longshore has no field of this name and ignores it.
-    params.stream unknown_field: The field is ignored: the answer is sent to callback_url when it is complete.
-    params.metadata unknown_field: The field is ignored. Put your own tags into metadata, beside params.
-    tools unknown_field: The field belongs into params. Here it is ignored.
-    ");
-}
-
-#[test]
-fn a_field_that_is_null_is_not_there() {
-    let body = r#"{"x":null,"params":{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a","tool_calls":null}],"stop":null,"tools":null,"tool_choice":null,"output_config":null,"thinking":null,"cache_control":null,"seed":null,"provider_options":null}}"#;
-    let load = parse_load(body.as_bytes(), &RULES).unwrap();
-    assert_eq!(load.warnings, []);
-    let written = serde_json::to_string(&load.params).unwrap();
-    insta::assert_snapshot!(written, @r#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"a"}]}"#);
-}
-
-#[test]
-fn warnings_are_bounded() {
-    let entries = (0..1000).map(|index| (format!("{index}{}", "é".repeat(200)), json!(1)));
-    let load = accepted(&chat(Value::Object(entries.collect())));
-    assert_eq!(load.warnings.len(), 20);
-    let longest = load.warnings.iter().map(|it| it.field.chars().count());
-    assert_eq!(longest.max(), Some("params.".len() + 100));
 }
 
 #[test]

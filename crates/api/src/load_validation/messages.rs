@@ -108,8 +108,8 @@ impl<'de> ValueReader<'de> for ChatMessageReader<'_> {
                         object.next_value_seed(ReaderSeed(ContentReader { faults, references }))
                     })?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &MESSAGE_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &MESSAGE_FIELDS)?;
                 }
             }
         }

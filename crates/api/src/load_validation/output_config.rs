@@ -49,8 +49,8 @@ impl<'de> ValueReader<'de> for OutputConfigReader<'_> {
                 FieldKey::Known(_) => {
                     effort = object.next_value_seed(ReaderSeed(EffortReader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &OUTPUT_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &OUTPUT_FIELDS)?;
                 }
             }
         }
@@ -103,8 +103,8 @@ impl<'de> ValueReader<'de> for FormatReader<'_> {
                 FieldKey::Known(_) => {
                     name = object.next_value_seed(ReaderSeed(NameReader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &OUTPUT_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &OUTPUT_FIELDS)?;
                 }
             }
         }

@@ -10,6 +10,7 @@ use wire::error_body::LocationStep;
 use super::LoadRules;
 use super::chat_extensions::ExtensionFields;
 use super::messages::MessagesReader;
+use super::params_vendor_fields::PARAMS_FIELDS;
 use super::reader::{
     FieldKey, FieldValue, KeySeed, NOT_AN_OBJECT, ReaderSeed, ValueMismatch, ValueReader,
 };
@@ -19,10 +20,9 @@ use super::values::{
     ChoiceReader, InputTextReader, IntegerReader, PositiveIntegerReader, RatioReader,
     StopSequencesReader, TextReader,
 };
-use super::vendor_fields::PARAMS_FIELDS;
 use crate::validation_errors::ValidationErrors;
 
-const PARAM_NAMES: &[&str] = &[
+pub(super) const PARAM_NAMES: &[&str] = &[
     "model",
     "max_tokens",
     "messages",
@@ -99,8 +99,8 @@ impl<'de> ValueReader<'de> for ParamsReader<'_> {
                         fields.read_field(key, &mut object, faults, rules)
                     })?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &PARAMS_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &PARAMS_FIELDS)?;
                 }
             }
         }

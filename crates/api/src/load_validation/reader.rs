@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use domain::field_spelling::is_same_field;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use wire::error_body::LocationStep;
@@ -85,7 +86,16 @@ const MAX_FIELD_NAME_CHARS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FieldKey {
     Known(&'static str),
-    Unknown(String),
+    Unknown(UnknownKey),
+}
+
+/// A key that the object does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UnknownKey {
+    /// Cut to a length that can be reported.
+    pub(super) name: String,
+    /// The field of the object that has this name in another spelling.
+    pub(super) ours: Option<&'static str>,
 }
 
 impl FieldKey {
@@ -237,7 +247,19 @@ impl Visitor<'_> for KeySeed {
     }
 
     fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
-        let known = self.0.iter().copied().find(|known| *known == key);
-        Ok(known.map_or_else(|| FieldKey::Unknown(FieldKey::cut(key)), FieldKey::Known))
+        let known = |is_it: fn(&str, &str) -> bool| {
+            let mut names = self.0.iter().copied();
+            names.find(|known| is_it(known, key))
+        };
+        Ok(match known(|known, key| known == key) {
+            Some(known) => FieldKey::Known(known),
+            None => FieldKey::Unknown(UnknownKey {
+                name: FieldKey::cut(key),
+                // A hostile key has megabytes, and is compared with every name.
+                ours: known(|known, key| {
+                    key.len() <= MAX_FIELD_NAME_CHARS && is_same_field(known, key)
+                }),
+            }),
+        })
     }
 }

@@ -94,8 +94,8 @@ impl<'de> ValueReader<'de> for SystemBlockReader<'_> {
                         object.next_value_seed(ReaderSeed(CacheControlReader { faults }))
                     })?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &BLOCK_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &BLOCK_FIELDS)?;
                 }
             }
         }

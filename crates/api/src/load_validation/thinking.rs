@@ -67,8 +67,8 @@ impl<'de> ValueReader<'de> for ThinkingReader<'_> {
                     let reader = ChoiceReader { choices, mismatch };
                     display = object.next_value_seed(ReaderSeed(reader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &THINKING_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &THINKING_FIELDS)?;
                 }
             }
         }

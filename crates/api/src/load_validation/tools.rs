@@ -145,8 +145,8 @@ impl<'de> ValueReader<'de> for ToolReader<'_> {
                         fields.read_field(key, &mut object, faults)
                     })?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &TOOL_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &TOOL_FIELDS)?;
                 }
             }
         }
@@ -252,8 +252,8 @@ impl<'de> ValueReader<'de> for ToolChoiceReader<'_> {
                 FieldKey::Known(_) => {
                     is_single = object.next_value_seed(ReaderSeed(BoolReader))?;
                 }
-                FieldKey::Unknown(name) => {
-                    skip_unknown(&mut object, name, faults, &TOOL_CHOICE_FIELDS)?;
+                FieldKey::Unknown(key) => {
+                    skip_unknown(&mut object, key, faults, &TOOL_CHOICE_FIELDS)?;
                 }
             }
         }

@@ -6,11 +6,13 @@ const PLAIN: ResponseShape = ResponseShape {
     is_extended: false,
     with_thinking: false,
     cuts_at_stop_sequences: false,
+    marks_cache: false,
 };
 const EXTENDED: ResponseShape = ResponseShape {
     is_extended: true,
     with_thinking: true,
     cuts_at_stop_sequences: false,
+    marks_cache: false,
 };
 
 const USAGE: TokenBuckets = TokenBuckets {
@@ -77,6 +79,19 @@ fn an_extended_request_gets_every_block_and_the_buckets() {
         EXTENDED,
     );
     insta::assert_snapshot!(shown(&answer), @r#"{"id":"msg_019b76da807b774b805000000000002a","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"v1.anthropic.c2ln"},{"type":"tool_use","id":"toolu_1","name":"find","input":{"b":1,"a":2}}],"model":"m","stop_reason":"tool_use","usage":{"input_tokens":30,"output_tokens":7,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":5},"output_tokens_details":{"thinking_tokens":4}}}"#);
+}
+
+#[test]
+fn a_request_that_only_marks_its_prompt_gets_a_plain_answer_with_the_buckets() {
+    let shape = ResponseShape {
+        marks_cache: true,
+        ..PLAIN
+    };
+    let answer = judge(vec![thinking(), text("a")], ModelStop::EndTurn, shape);
+    insta::assert_snapshot!(shown(&answer), @r#"{"id":"msg_019b76da807b774b805000000000002a","type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"model":"m","stop_reason":"end_turn","usage":{"input_tokens":30,"output_tokens":7,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":5},"output_tokens_details":{"thinking_tokens":4}}}"#);
+    assert!(
+        shown(&judge(vec![call()], ModelStop::ToolUse, shape)).starts_with("unsupported_stop:")
+    );
 }
 
 #[test]

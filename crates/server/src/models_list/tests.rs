@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use domain::model::SVC_MOCK;
+use serde_json::Value;
 
 use super::*;
 use crate::providers::tests::unread_on;
@@ -48,6 +49,45 @@ fn every_model_of_the_maintained_catalogue_has_prices_limits_and_a_source() {
             assert!(model.max_output.is_some(), "{}", model.id);
         }
     }
+}
+
+/// The examples in JSON, in the order of the page.
+fn examples() -> Vec<Value> {
+    let blocks = PAGE.split("```json\n").skip(1);
+    let texts = blocks.map(|block| block.split_once("\n```").unwrap().0);
+    texts
+        .map(|json| serde_json::from_str(json).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_load_in_the_documentation_is_accepted_or_refused_as_it_shows() {
+    let catalogue = current();
+    let examples = examples();
+    let (mut accepted, mut warned, mut refused) = (0, 0, 0);
+    for (index, load) in examples.iter().enumerate() {
+        if load.get("params").is_none() {
+            continue;
+        }
+        let shown = |field: &str| examples.get(index + 1)?.get(field);
+        let body = load.to_string();
+        match api::docs::check_load_example(body.as_bytes(), &catalogue) {
+            Err(refusal) => {
+                assert_eq!(Some(&refusal["detail"]), shown("detail"), "{load}");
+                refused += 1;
+            }
+            Ok(warnings) => {
+                let warnings = serde_json::to_value(warnings).unwrap();
+                let none = Value::Array(Vec::new());
+                assert_eq!(&warnings, shown("warnings").unwrap_or(&none), "{load}");
+                assert_eq!(shown("detail"), None, "{load}");
+                warned += usize::from(warnings != none);
+                accepted += 1;
+            }
+        }
+    }
+    assert!(accepted >= 10, "{accepted}");
+    assert_eq!((warned, refused), (1, 2));
 }
 
 #[test]

@@ -33,7 +33,7 @@ async fn unknown_fields_are_named_in_the_acknowledgement_and_in_tracking() {
     let customer = service.create_customer().await;
     let mut body = chat_request("Hello.", None);
     body["params"]["stream"] = json!(true);
-    body["priority"] = json!("high");
+    body["team"] = json!("blue");
     let answer = service.post_load(&customer, &body).await;
     insta::with_settings!({filters => vec![("crg_[0-9a-f]{32}", "[cargo]")]}, {
         insta::assert_snapshot!(answer, @r#"
@@ -48,7 +48,7 @@ async fn unknown_fields_are_named_in_the_acknowledgement_and_in_tracking() {
               "message": "The field is ignored: the answer is sent to callback_url when it is complete."
             },
             {
-              "field": "priority",
+              "field": "team",
               "code": "unknown_field",
               "message": "Longshore has no field of this name and ignores it."
             }

@@ -22,8 +22,8 @@ class OutputTokensDetails(Response):
 
 
 class Usage(Response):
-    """Tokens read and written. The details are parts of the two counts, for a request with tools, `thinking` or
-    `output_config`, and absent if they are 0."""
+    """Tokens read and written. The details are parts of the two counts, for a request with tools, `thinking`,
+    `output_config` or `cache_control`, and absent if they are 0."""
 
     input_tokens: int
     output_tokens: int
