@@ -179,11 +179,22 @@ impl SimulatedAccount {
         let mut bill = self.realtime_bill.clone();
         for job in &self.jobs {
             let timeline = job.timeline();
+            // A job that ended bills what its results say.
+            let is_ended = now >= timeline.ended_at;
             let done = job.done_at(now).min(timeline.done);
+            let is_blocked = job.has(FaultName::SafetyBlock);
             let items = job.request.manifest.items.iter();
-            for (index, item) in items.enumerate().take(done) {
-                if job.outcome_if_run(index) == SimulatedOutcome::Answered {
-                    bill.add(&job.request.model, SimulatedTier::Batch, item.usage);
+            for (index, item) in items.enumerate() {
+                let outcome = if is_ended {
+                    job.outcome(&timeline, index)
+                } else if index < done {
+                    job.outcome_if_run(index)
+                } else {
+                    break;
+                };
+                if outcome == SimulatedOutcome::Answered {
+                    let usage = item.billed(is_blocked);
+                    bill.add(&job.request.model, SimulatedTier::Batch, usage);
                 }
             }
         }

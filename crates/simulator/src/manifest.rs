@@ -25,6 +25,8 @@ pub struct SimulatedItem {
     pub copies: u8,
     /// What the provider bills if the item runs.
     pub usage: SimulatedUsage,
+    /// The same if a filter removes the answer.
+    usage_if_blocked: SimulatedUsage,
     /// The tokens of the request. They count before it runs, and also if it fails.
     pub input_tokens: u64,
     pub cache_marks: Vec<CacheMark>,
@@ -35,6 +37,16 @@ pub struct SimulatedItem {
 pub struct SimulatedManifest {
     pub items: Vec<SimulatedItem>,
     pub ids_sha256: String,
+}
+
+impl SimulatedItem {
+    pub fn billed(&self, is_blocked: bool) -> SimulatedUsage {
+        if is_blocked {
+            self.usage_if_blocked
+        } else {
+            self.usage
+        }
+    }
 }
 
 impl SimulatedManifest {
@@ -60,12 +72,14 @@ impl SimulatedManifest {
             .filter(|it| !it.cache_marks.is_empty());
         for item in marked {
             item.cache = caches.apply(&item.cache_marks, now);
-            // Directives name other counts, and some refusals cost nothing.
-            let is_directed = item.usage.cached + item.usage.writes() > 0;
-            if !is_directed && item.usage.input > 0 {
-                item.usage.cached = item.cache.read;
-                item.usage.cache_write = item.cache.write;
-                item.usage.long_cache_write = item.cache.long_write;
+            for usage in [&mut item.usage, &mut item.usage_if_blocked] {
+                // Directives name other counts, and some refusals cost nothing.
+                let is_directed = usage.cached + usage.writes() > 0;
+                if !is_directed && usage.input > 0 {
+                    usage.cached = item.cache.read;
+                    usage.cache_write = item.cache.write;
+                    usage.long_cache_write = item.cache.long_write;
+                }
             }
         }
     }
@@ -92,6 +106,7 @@ impl ManifestBuilder {
             status: 400,
             copies: 1,
             usage: SimulatedUsage::default(),
+            usage_if_blocked: SimulatedUsage::default(),
             input_tokens: 0,
             cache_marks: Vec::new(),
             cache: CacheCounts::default(),
@@ -102,6 +117,11 @@ impl ManifestBuilder {
             item.cache_marks = question.cache_marks().to_vec();
             let answer = answer_request(question, AnswerFaults::default(), item.cache);
             (item.status, item.usage) = answer.billed();
+            let blocked = AnswerFaults {
+                is_blocked: true,
+                ..AnswerFaults::default()
+            };
+            (_, item.usage_if_blocked) = answer_request(question, blocked, item.cache).billed();
         }
         self.items.push(item);
         if self.ids.contains(&id) {

@@ -43,14 +43,24 @@ pub enum SimulatedDialect {
     Groq,
 }
 
-impl SimulatedDialect {
-    /// The provider and dialect of a URL prefix.
-    pub fn from_prefix(prefix: &str) -> Option<(SimulatedProvider, Self)> {
-        match prefix {
-            "azure" => Some((SimulatedProvider::OpenAi, Self::Azure)),
-            "groq" => Some((SimulatedProvider::OpenAi, Self::Groq)),
-            _ => SimulatedProvider::from_name(prefix).map(|it| (it, Self::OpenAi)),
-        }
+/// What the first part of a URL names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimulatedApi {
+    pub provider: SimulatedProvider,
+    pub dialect: SimulatedDialect,
+}
+
+impl SimulatedApi {
+    pub fn from_prefix(prefix: &str) -> Option<Self> {
+        let (provider, dialect) = match prefix {
+            "azure" => (SimulatedProvider::OpenAi, SimulatedDialect::Azure),
+            "groq" => (SimulatedProvider::OpenAi, SimulatedDialect::Groq),
+            name => (
+                SimulatedProvider::from_name(name)?,
+                SimulatedDialect::OpenAi,
+            ),
+        };
+        Some(Self { provider, dialect })
     }
 }
 

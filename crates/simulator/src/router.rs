@@ -18,7 +18,7 @@ use crate::clock::SimulatorTime;
 use crate::fault::FaultName;
 use crate::gemini;
 use crate::openai;
-use crate::provider::{SimulatedDialect, SimulatedProvider};
+use crate::provider::{SimulatedApi, SimulatedDialect, SimulatedProvider};
 use crate::realtime_server;
 use crate::refusal::{CallRejection, SimulatedRefusal};
 use crate::state::SimulatorState;
@@ -34,7 +34,7 @@ pub async fn route_request(world: Arc<SimulatorState>, request: Request<Body>) -
     if first == "admin" {
         return Some(admin::route(&world, rest, request).await);
     }
-    let Some((provider, dialect)) = SimulatedDialect::from_prefix(first) else {
+    let Some(api) = SimulatedApi::from_prefix(first) else {
         let refusal = SimulatedRefusal::new(
             404,
             "unknown path: use /openai, /azure, /groq, /anthropic, /gemini, /server or /admin",
@@ -42,25 +42,26 @@ pub async fn route_request(world: Arc<SimulatorState>, request: Request<Body>) -
         return Some(refusal.into_response(SimulatedProvider::OpenAi, ""));
     };
     // Azure and Groq have their API below this path.
-    let rest = match dialect {
+    let rest = match api.dialect {
         SimulatedDialect::OpenAi => rest,
         SimulatedDialect::Azure | SimulatedDialect::Groq => {
             rest.strip_prefix("openai/").unwrap_or(rest)
         }
     };
-    call_provider(world, (provider, dialect), rest, request).await
+    call_provider(world, api, rest, request).await
 }
 
 async fn call_provider(
     world: Arc<SimulatorState>,
-    (provider, dialect): (SimulatedProvider, SimulatedDialect),
+    api: SimulatedApi,
     path: &str,
     request: Request<Body>,
 ) -> Option<Response> {
+    let SimulatedApi { provider, dialect } = api;
     let query: Query<HashMap<String, String>> =
         Query::try_from_uri(request.uri()).unwrap_or_default();
     let (parts, body) = request.into_parts();
-    let Some(credential) = credential(provider, dialect, &parts.headers, &query) else {
+    let Some(credential) = credential(api, &parts.headers, &query) else {
         let refusal = SimulatedRefusal::new(401, "You didn't provide an API key.");
         return Some(refusal.into_response(provider, ""));
     };
@@ -131,8 +132,7 @@ async fn route_provider(call: SimulatedCall) -> CallResult {
 
 /// The credential, which names the account: from the provider's header or its alternatives.
 fn credential(
-    provider: SimulatedProvider,
-    dialect: SimulatedDialect,
+    api: SimulatedApi,
     headers: &HeaderMap,
     query: &HashMap<String, String>,
 ) -> Option<String> {
@@ -141,8 +141,8 @@ fn credential(
         let sent = header("authorization")?;
         Some(sent.strip_prefix("Bearer ")?.trim().to_owned())
     };
-    let named = match provider {
-        SimulatedProvider::OpenAi => match dialect {
+    let named = match api.provider {
+        SimulatedProvider::OpenAi => match api.dialect {
             SimulatedDialect::OpenAi => bearer().or_else(|| header("api-key")),
             SimulatedDialect::Azure => header("api-key").or_else(bearer),
             SimulatedDialect::Groq => bearer(),

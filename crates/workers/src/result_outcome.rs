@@ -7,6 +7,7 @@ use domain::price::Price;
 use domain::reason_code::CargoFailure;
 use domain::route::{InferenceMode, Route};
 use domain::token_buckets::TokenBuckets;
+use outbound::provider::item_result::ItemBill;
 use store::shard::earlier_cost::BilledAttempt;
 use store::shard::manifest::OpenCargo;
 
@@ -75,21 +76,17 @@ impl ResultContext<'_> {
         &self,
         head: OpenCargo,
         failure: CargoFailure,
-        billed: TokenBuckets,
+        bill: ItemBill,
     ) -> FinishedCargo {
         FinishedCargo {
-            billed: Some(billed),
-            ..self.served(head, Outcome::Failure(failure), None)
+            billed: Some(bill.tokens),
+            ..self.served(head, Outcome::Failure(failure), bill.tier)
         }
     }
 
     /// An attempt that gave no outcome. None if it cost nothing, or nothing that is known.
-    pub(crate) fn billed_attempt(
-        &self,
-        head: &OpenCargo,
-        billed: TokenBuckets,
-    ) -> Option<BilledAttempt> {
-        let cost = self.cost_price(None)?.rounded_cost(billed);
+    pub(crate) fn billed_attempt(&self, head: &OpenCargo, bill: ItemBill) -> Option<BilledAttempt> {
+        let cost = self.cost_price(bill.tier)?.rounded_cost(bill.tokens);
         let cargo = head.cargo;
         (!cost.is_zero()).then_some(BilledAttempt { cargo, cost })
     }
@@ -111,17 +108,19 @@ impl ResultContext<'_> {
         }
     }
 
-    /// A request by flex that the provider served at its standard tier is billed at the realtime
-    /// price.
+    /// A request by flex that the provider served at its standard tier is billed at the price of
+    /// realtime.
     fn cost_price(&self, tier: Option<InferenceMode>) -> Option<Price> {
         let (model, route) = self.model.zip(self.route)?;
         let is_downgraded =
             route.via == InferenceMode::Flex && tier == Some(InferenceMode::Realtime);
-        if is_downgraded {
-            model.realtime()
-        } else {
-            model.cost_by(route)
+        if !is_downgraded {
+            return model.cost_by(route);
         }
+        let realtime = model.routes.find(&route.provider, InferenceMode::Realtime);
+        realtime
+            .filter(|it| it.upstream_model == route.upstream_model)
+            .map_or_else(|| model.realtime(), |realtime| model.cost_by(realtime))
     }
 }
 

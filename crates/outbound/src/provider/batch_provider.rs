@@ -27,7 +27,7 @@ use super::media::{MediaForm, MediaSource};
 use super::spool::Spool;
 
 /// Raise this whenever the same item encodes to different bytes. A job submitted under another
-/// version cannot be rebuilt.
+/// version cannot be rebuilt. `tests/it/provider/encoder_version.rs` has digests of its bytes.
 pub const ENCODER_VERSION: u16 = 2;
 
 /// Our id for a submission, stored with the provider's job where the provider allows it.

@@ -101,10 +101,16 @@ impl MediaSource for FixtureMedia {
 /// One line per result, for snapshots. A chat is described as a plain request gets it.
 pub(super) fn describe(end: &ItemResult) -> String {
     match end {
-        ItemResult::Retry { why, billed } => format!("retry: {why}{}", described_bill(*billed)),
+        ItemResult::Retry { why, billed } => {
+            format!("retry: {why}{}", described_bill(billed.tokens))
+        }
         ItemResult::AccountFault(why) => format!("account: {why}"),
         ItemResult::Failure { failure, billed } => {
-            format!("{}{}", described_failure(failure), described_bill(*billed))
+            format!(
+                "{}{}",
+                described_failure(failure),
+                described_bill(billed.tokens)
+            )
         }
         ItemResult::Embeddings { vectors, usage } => {
             format!("{vectors:?}, {}", described_usage(*usage))
@@ -159,7 +165,7 @@ pub(super) fn extended_json(end: ItemResult) -> String {
     let shape = ResponseShape {
         is_extended: true,
         with_thinking: true,
-        cuts_at_stop_sequences: false,
+        ..ResponseShape::default()
     };
     completion_of_shape(end, shape)
 }

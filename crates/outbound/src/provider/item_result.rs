@@ -2,6 +2,7 @@
 
 use domain::model_answer::ModelAnswer;
 use domain::reason_code::{CargoFailure, FailureCode};
+use domain::route::InferenceMode;
 use domain::token_buckets::TokenBuckets;
 
 use super::client::ProviderCallFailure;
@@ -22,27 +23,52 @@ pub enum ItemResult {
     /// The caller pays nothing. `billed` is what the provider may bill us all the same.
     Failure {
         failure: CargoFailure,
-        billed: TokenBuckets,
+        billed: ItemBill,
     },
     /// The item was not run, or not completed, through no fault of its request.
-    Retry { why: String, billed: TokenBuckets },
+    Retry { why: String, billed: ItemBill },
     /// The provider refused the item with an error code about the account's credential or
     /// billing. One item does not prove it; see `domain::account_fault`.
     AccountFault(String),
 }
 
+/// What the provider bills for an item without an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ItemBill {
+    pub tokens: TokenBuckets,
+    /// The tier that served the request, if the provider says it.
+    pub tier: Option<InferenceMode>,
+}
+
 impl ItemResult {
+    /// The tier that served the request, if the provider says it.
+    pub const fn tier(&self) -> Option<InferenceMode> {
+        match self {
+            Self::Answer(answer) => answer.tier,
+            Self::Failure { billed, .. } | Self::Retry { billed, .. } => billed.tier,
+            Self::Embeddings { .. } | Self::AccountFault(_) => None,
+        }
+    }
+
+    pub(super) const fn set_tier(&mut self, tier: Option<InferenceMode>) {
+        match self {
+            Self::Answer(answer) => answer.tier = tier,
+            Self::Failure { billed, .. } | Self::Retry { billed, .. } => billed.tier = tier,
+            Self::Embeddings { .. } | Self::AccountFault(_) => {}
+        }
+    }
+
     pub(super) fn failure(failure: CargoFailure) -> Self {
         Self::Failure {
             failure,
-            billed: TokenBuckets::default(),
+            billed: ItemBill::default(),
         }
     }
 
     pub(super) fn retry(why: impl Into<String>) -> Self {
         Self::Retry {
             why: why.into(),
-            billed: TokenBuckets::default(),
+            billed: ItemBill::default(),
         }
     }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 use domain::model::{Model, Prices};
 use domain::money::Money;
 use domain::price::Price;
-use domain::route::InferenceMode;
+use domain::route::{InferenceMode, Route};
 use serde_json::Value;
 use simulator::SimulatedProvider;
 use workers::stage::Stage as _;
 
 use crate::ledger::admin_output;
 use crate::support::credit::PRICE;
-use crate::support::simulated_providers::{ProviderFixture, route, routed_model};
+use crate::support::simulated_providers::{ProviderFixture, routed_model};
 
 const ADVANCE_STEP: Duration = Duration::from_secs(30);
 /// As long as an id, so that the columns stay aligned.
@@ -25,15 +25,23 @@ async fn tracked_cost(fixture: &ProviderFixture, cargo: &str) -> Value {
     fixture.service.track(&fixture.customer, cargo).await["cost"].take()
 }
 
-/// A fixture whose first model has a realtime price. The other models have none.
+/// A fixture whose first model has a realtime price. The routes of the two models have no cost of
+/// their own.
 async fn start_with_realtime_price() -> ProviderFixture {
     let fixture = ProviderFixture::start().await;
+    let without_cost = |provider: &str| {
+        routed_model(
+            provider,
+            Route::plain(provider, "theirs", InferenceMode::Batch),
+        )
+    };
+    fixture.service.add_model(without_cost("gemini"));
     fixture.service.add_model(Model {
         prices: Some(Prices {
             batch: PRICE,
             realtime: Some(REALTIME_PRICE),
         }),
-        ..routed_model("openai", route("openai", InferenceMode::Batch))
+        ..without_cost("openai")
     });
     fixture
 }

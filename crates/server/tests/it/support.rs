@@ -44,6 +44,8 @@ mod make;
 
 pub(crate) mod marker;
 
+pub(crate) mod provider_bills;
+
 pub(crate) mod server_process;
 
 pub(crate) mod signing;

@@ -8,8 +8,6 @@ use crate::manifest::{ManifestBuilder, SimulatedManifest, parse_request};
 use crate::provider::{SimulatedDialect, SimulatedProvider};
 use crate::request::{ItemTask, RequestFormat, TaskKind};
 
-const MAX_LINES: usize = 50_000;
-const MAX_EMBEDDING_INPUTS: usize = 50_000;
 const MAX_FILE_BYTES: usize = 200 * 1024 * 1024;
 const MAX_CUSTOM_ID_CHARS: usize = 512;
 const MAX_REPORTED_ERRORS: usize = 100;
@@ -26,8 +24,7 @@ struct InputReader {
     items: ManifestBuilder,
     model: Option<String>,
     inputs: usize,
-    /// Azure: the version in a line's URL is optional.
-    has_short_urls: bool,
+    dialect: SimulatedDialect,
     validation_errors: Vec<SimulatedValidationError>,
 }
 
@@ -38,7 +35,7 @@ pub(super) fn read_input(
     dialect: SimulatedDialect,
 ) -> BatchInput {
     let mut reader = InputReader {
-        has_short_urls: dialect == SimulatedDialect::Azure,
+        dialect,
         ..InputReader::default()
     };
     let mut lines = 0;
@@ -53,21 +50,14 @@ pub(super) fn read_input(
     if lines == 0 {
         reader.add_error("empty_file", None, "The input file is empty.", None);
     }
-    if lines > MAX_LINES {
-        reader.add_error(
-            "too_many_requests",
-            None,
-            "The input file has more than 50000 requests.",
-            None,
-        );
+    let max_lines = max_lines(dialect);
+    if lines > max_lines {
+        let message = format!("The input file has more than {max_lines} requests.");
+        reader.add_error("too_many_requests", None, &message, None);
     }
-    if reader.inputs > MAX_EMBEDDING_INPUTS {
-        reader.add_error(
-            "too_many_inputs",
-            None,
-            "The batch has more than 50000 embedding inputs.",
-            None,
-        );
+    if reader.inputs > max_lines {
+        let message = format!("The batch has more than {max_lines} embedding inputs.");
+        reader.add_error("too_many_inputs", None, &message, None);
     }
     if bytes.len() > MAX_FILE_BYTES {
         reader.add_error(
@@ -133,7 +123,9 @@ impl InputReader {
             self.add_error("invalid_method", line, message, Some("method"));
         }
         let url = text("url").unwrap_or_default();
-        let is_short = self.has_short_urls && full_path(url) == full_path(endpoint);
+        // Azure: the version in a line's URL is optional.
+        let has_short_urls = self.dialect == SimulatedDialect::Azure;
+        let is_short = has_short_urls && full_path(url) == full_path(endpoint);
         if url != endpoint && !is_short {
             let message = "The provided URL does not match the batch endpoint.";
             self.add_error("mismatched_url", line, message, Some("url"));
@@ -172,6 +164,14 @@ impl InputReader {
                 param: param.map(str::to_owned),
             });
         }
+    }
+}
+
+/// The limit of lines, and of the inputs of embeddings.
+const fn max_lines(dialect: SimulatedDialect) -> usize {
+    match dialect {
+        SimulatedDialect::OpenAi | SimulatedDialect::Groq => 50_000,
+        SimulatedDialect::Azure => 100_000,
     }
 }
 

@@ -163,3 +163,28 @@ async fn azure_takes_its_own_key_header_and_short_urls() {
         .unwrap();
     assert_eq!(served.expect_ok()["service_tier"], "flex");
 }
+
+#[tokio::test]
+async fn azure_takes_twice_as_many_lines() {
+    let stage = TestSimulator::start(SimulatedProvider::OpenAi).await;
+    let lines = (0..50_001).map(|number| openai_line(&number.to_string(), "x"));
+    let lines: Vec<String> = lines.collect();
+    let file = stage.upload(lines.join("\n")).await.expect_ok();
+    let create = json!({
+        "input_file_id": file["id"], "endpoint": CHAT_PATH, "completion_window": "24h",
+    });
+    let bearer = format!("Bearer {TEST_KEY}");
+    for (dialect, key, status) in [
+        ("azure", ("api-key", TEST_KEY), "completed"),
+        ("groq", ("x-unused", bearer.as_str()), "failed"),
+    ] {
+        let path = format!("/{dialect}/openai/v1/batches");
+        let created = send(&stage, "POST", &path, key, create.to_string())
+            .await
+            .expect_ok();
+        stage.finish_jobs();
+        let path = format!("{path}/{}", created["id"].as_str().unwrap());
+        let ended = send(&stage, "GET", &path, key, "").await.expect_ok();
+        assert_eq!(ended["status"], status, "{dialect}");
+    }
+}

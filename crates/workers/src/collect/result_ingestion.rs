@@ -8,11 +8,10 @@ use domain::account_fault::AccountFaultReports;
 use domain::batch::ResultIngestionMode;
 use domain::id::CargoId;
 use domain::money::Money;
-use domain::token_buckets::TokenBuckets;
 use outbound::provider::batch_provider::ResultLocation;
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_key::ItemKey;
-use outbound::provider::item_result::ItemResult;
+use outbound::provider::item_result::{ItemBill, ItemResult};
 use outbound::provider::spool::Spool;
 use sha2::{Digest as _, Sha256};
 use store::shard::earlier_cost::BilledAttempt;
@@ -293,19 +292,12 @@ impl ResultReader<'_> {
                 Some(LineResult::finished(finished))
             }
             ItemResult::Retry { why, billed } => self.read_unanswered(head, &why, billed),
-            ItemResult::AccountFault(why) => {
-                self.read_unanswered(head, &why, TokenBuckets::default())
-            }
+            ItemResult::AccountFault(why) => self.read_unanswered(head, &why, ItemBill::default()),
         }
     }
 
     /// The item fails when its attempts are used up. Otherwise it is requeued.
-    fn read_unanswered(
-        &self,
-        head: &OpenCargo,
-        why: &str,
-        billed: TokenBuckets,
-    ) -> Option<LineResult> {
+    fn read_unanswered(&self, head: &OpenCargo, why: &str, billed: ItemBill) -> Option<LineResult> {
         let context = self.job_poll.claimed.result_context();
         let failure = (!self.is_cancelled)
             .then(|| final_failure(head, why))

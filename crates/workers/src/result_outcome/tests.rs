@@ -7,6 +7,7 @@ use domain::money::Money;
 use domain::outcome::CompletionBlock;
 use domain::reason_code::FailureCode;
 use domain::response_shape::ResponseShape;
+use domain::route::Routes;
 use domain::time::Timestamp;
 
 use super::*;
@@ -76,6 +77,13 @@ fn answer(tier: Option<InferenceMode>) -> ModelAnswer {
     }
 }
 
+fn bill(tier: Option<InferenceMode>) -> ItemBill {
+    ItemBill {
+        tokens: USAGE,
+        tier,
+    }
+}
+
 #[test]
 fn the_caller_pays_for_the_usage_and_we_pay_what_is_billed() {
     let model = model(InferenceMode::Batch);
@@ -90,7 +98,7 @@ fn a_failure_is_free_for_the_caller_and_may_be_billed() {
     let model = model(InferenceMode::Batch);
     let failure = FailureCode::AttemptsExhausted.with_message("no answer");
     let context = context(&model, InferenceMode::Batch);
-    let failed = context.failed(head(), failure.clone(), USAGE);
+    let failed = context.failed(head(), failure.clone(), bill(None));
     assert_eq!(failed.usage, Some(TokenBuckets::default()));
     assert_eq!(failed.cost(), Some(Money(200)));
     let unsent = FinishedCargo::failed(head(), failure);
@@ -109,12 +117,45 @@ fn a_flex_request_at_the_standard_tier_costs_the_realtime_price() {
 }
 
 #[test]
+fn a_flex_request_at_the_standard_tier_costs_what_the_accounts_own_realtime_route_costs() {
+    const STANDARD: Price = Price::flat(Money(3_000_000), Money(4_000_000));
+    let own = |upstream: &str| Route {
+        cost: Some(STANDARD),
+        ..Route::plain("account", upstream, InferenceMode::Realtime)
+    };
+    for (upstream, cost) in [("theirs", Money(500)), ("another", Money(2000))] {
+        let mut model = model(InferenceMode::Flex);
+        let flex = model.routes.preferred("north").clone();
+        model.routes = Routes::new(flex, vec![own(upstream)]);
+        let context = context(&model, InferenceMode::Flex);
+        let standard = context.answered(head(), answer(Some(InferenceMode::Realtime)), &[]);
+        assert_eq!(standard.cost(), Some(cost), "{upstream}");
+    }
+}
+
+#[test]
+fn a_flex_request_that_fails_at_the_standard_tier_costs_the_realtime_price_too() {
+    let model = model(InferenceMode::Flex);
+    let context = context(&model, InferenceMode::Flex);
+    for (tier, cost) in [
+        (InferenceMode::Flex, Money(200)),
+        (InferenceMode::Realtime, Money(2000)),
+    ] {
+        let failure = FailureCode::AttemptsExhausted.with_message("no answer");
+        let failed = context.failed(head(), failure, bill(Some(tier)));
+        assert_eq!((failed.cost(), failed.served), (Some(cost), Some(tier)));
+        let billed = context.billed_attempt(&head(), bill(Some(tier))).unwrap();
+        assert_eq!(billed.cost, cost);
+    }
+}
+
+#[test]
 fn an_attempt_without_an_outcome_is_billed_if_it_cost_anything() {
     let model = model(InferenceMode::Batch);
     let context = context(&model, InferenceMode::Batch);
-    let billed = context.billed_attempt(&head(), USAGE).unwrap();
+    let billed = context.billed_attempt(&head(), bill(None)).unwrap();
     assert_eq!(billed.cost, Money(200));
-    let free = context.billed_attempt(&head(), TokenBuckets::default());
+    let free = context.billed_attempt(&head(), ItemBill::default());
     assert_eq!(free, None);
 }
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::circuit_breaker::{Allowance, FIRST_BACKOFF, spread_retry};
 use domain::id::CargoId;
-use domain::model_answer::ModelAnswer;
 use domain::route::InferenceMode;
 use domain::route_choice::{FLEX_WINDOW, REALTIME_RESERVE};
 use domain::time::Timestamp;
@@ -185,11 +184,7 @@ fn capacity(concurrency: u32, slowest_seconds: f64) -> u64 {
 
 /// A provider may serve a flex request at the standard tier, and bills that.
 fn count_downgrade(result: &ItemResult) {
-    if let ItemResult::Answer(ModelAnswer {
-        tier: Some(tier), ..
-    }) = result
-        && *tier != InferenceMode::Flex
-    {
+    if result.tier().is_some_and(|it| it != InferenceMode::Flex) {
         metrics::counter!("longshore_flex_downgraded_total").increment(1);
     }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use domain::account_fault::AccountFaultReports;
 use domain::route::Route;
-use domain::token_buckets::TokenBuckets;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use outbound::provider::BatchItem;
 use outbound::provider::client::ProviderCallFailure;
-use outbound::provider::item_result::ItemResult;
+use outbound::provider::item_result::{ItemBill, ItemResult};
 use outbound::provider::realtime::RealtimeProvider;
 use outbound::provider::realtime::concurrency_limiter::{ConcurrencyFeedback, ConcurrencyLimiter};
 use parking_lot::Mutex;
@@ -325,7 +324,7 @@ impl<'a> RealtimeRun<'a> {
     fn count_attempt(&self, head: OpenCargo, why: &str) -> Option<FinishedCargo> {
         let failure = final_failure(&head, why)?;
         let context = self.claimed.result_context();
-        Some(context.failed(head, failure, TokenBuckets::default()))
+        Some(context.failed(head, failure, ItemBill::default()))
     }
 
     /// Every call is billed, so what a call cost is recorded even if the batch does not end.

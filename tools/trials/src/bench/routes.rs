@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::harness::checks::ledger_audit;
-use crate::harness::environment::databases;
 use crate::harness::http::load_request;
 use crate::harness::load::callback_log;
 use crate::harness::servers::postgres;
 use crate::harness::{
     BaseEnvironment, CHAOS_MEMORY, CallbackLog, DatabaseLayout, Deployment, FailureContext as _,
     LoadRecord, LoadSource, PollLimits, ProviderEnvironment, Result, ServiceClient,
-    SimulatorProcess, TrialEnvironment, TrialVerdict, judge, report_progress, round_to, summarize,
-    to_f64,
+    SimulatorProcess, TrialEnvironment, TrialVerdict, report_progress, summarize,
 };
 use crate::options::{BenchRoutesOptions, CommonOptions};
+
+mod costs;
 
 const MODEL: &str = "trial-routes";
 const ACCOUNT: &str = "openai-main";
@@ -31,10 +31,6 @@ const CLOCK_RATE: u32 = 60;
 const CAPACITY_FAULT: &str = "flex_unavailable";
 /// Flex and realtime requests at once.
 const CONCURRENCY: u32 = 16;
-/// Nano-dollars for a token of input and of output, in a batch.
-const BATCH_PRICE: (i64, i64) = (100, 400);
-/// What the deadlines allow may be exceeded by this part.
-const MAX_EXTRA_COST: f64 = 0.02;
 const CALLBACK_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(5), Duration::from_millis(200));
 
@@ -89,8 +85,7 @@ pub async fn run(common: &CommonOptions, options: &BenchRoutesOptions) -> Result
         sum.loaded == options.cargo_per_class() * CLASSES.len(),
     );
     loader.judge_deadlines(&mut verdict);
-    let served = read_served(service).await?;
-    judge_cost(&mut verdict, &served);
+    costs::judge(&mut verdict, &environment).await?;
     let successes = || loader.callback_log.count_successes();
     let ledger = ledger_audit::audit_charges(service, successes).await?;
     ledger.judge(&mut verdict);
@@ -140,6 +135,7 @@ fn write_config_files(base: &mut BaseEnvironment, simulator: &SimulatorProcess) 
             "    {{ provider = \"{ACCOUNT}\", upstream = \"{MODEL}\", via = \"{via}\" }},"
         );
     }
+    // Routes without a cost of their own cost what callers pay by the same way: see `costs`.
     models.push_str(
         "]\nprice = { batch = { input = \"0.10\", output = \"0.40\" }, \
          realtime = { input = \"0.20\", output = \"0.80\" } }\n",
@@ -237,41 +233,5 @@ impl DeadlineLoader<'_> {
             .record("minutes_to_callback", Value::Object(figures))
             .record("missed", missed.len())
             .check_figure("no cargo misses its deadline", missed.is_empty());
-    }
-}
-
-/// What the service booked for one way: the way, cargo, nano-dollars, tokens of input and output.
-type ServedWay = (String, i64, i64, i64, i64);
-
-async fn read_served(service: &TrialEnvironment) -> Result<Vec<ServedWay>> {
-    databases::fetch_rows(
-        &service.shards,
-        "select coalesce(served, 'unknown'), count(*), coalesce(sum(cost), 0)::bigint,
-             coalesce(sum(input_tokens), 0)::bigint, coalesce(sum(output_tokens), 0)::bigint
-         from shard.outcome group by 1 order by 1",
-    )
-    .await
-}
-
-/// Every deadline allows flex, which costs what a batch costs.
-fn judge_cost(verdict: &mut TrialVerdict, served: &[ServedWay]) {
-    let (input_price, output_price) = BATCH_PRICE;
-    let ways = ["batch", "flex", "realtime"].map(|way| (way.to_owned(), json!(0)));
-    let (mut cost, mut cheapest, mut ways) = (0, 0, Map::from_iter(ways));
-    for (way, count, booked, input, output) in served {
-        cost += booked;
-        cheapest += input * input_price + output * output_price;
-        ways.insert(way.clone(), json!(count));
-    }
-    let count = |nanos: i64| to_f64(usize::try_from(nanos).unwrap_or_default());
-    let extra = count(cost) / count(cheapest).max(1.0) - 1.0;
-    judge! { verdict;
-        record "cargo_by_way" => Value::Object(ways),
-        record "cost_nanodollars" => cost,
-        record "cheapest_nanodollars" => cheapest,
-        record "extra_cost_percent" => round_to(extra * 100.0, 2),
-        check "the cost of every cargo is known" => cost > 0,
-        check_figure format!("cost is at most {} % above the cheapest", MAX_EXTRA_COST * 100.0) =>
-            extra <= MAX_EXTRA_COST,
     }
 }

@@ -1,5 +1,7 @@
 //! `generationConfig`: limits, sampling, the form of the answer and how much the model thinks.
 
+use std::ops::RangeInclusive;
+
 use domain::features::{Features, SamplingSupport};
 use domain::params::ChatParams;
 use domain::params::thinking::{Effort, OutputFormat, Thinking, ThinkingDisplay};
@@ -56,7 +58,7 @@ fn thinking_config(
 ) -> Result<Option<Value>, UnsupportedItem> {
     let effort = request_fields::effort(chat, features);
     let (budget, level) = match features.thinking.budget {
-        Some(range) => (thinking_budget(chat.thinking, effort, range), None),
+        Some((min, max)) => (thinking_budget(chat.thinking, effort, &(min..=max)), None),
         None => (None, thinking_level(chat.thinking, effort)?),
     };
     let display = chat.thinking.and_then(Thinking::display);
@@ -74,7 +76,7 @@ fn thinking_config(
 fn thinking_budget(
     thinking: Option<Thinking>,
     effort: Option<Effort>,
-    (min, max): (u32, u32),
+    allowed: &RangeInclusive<u32>,
 ) -> Option<i64> {
     let by_effort = effort.map(|effort| {
         let tokens: u32 = match effort {
@@ -82,7 +84,7 @@ fn thinking_budget(
             Effort::Medium => 8_192,
             Effort::High | Effort::XHigh | Effort::Max => 24_576,
         };
-        i64::from(tokens.max(min).min(max))
+        i64::from(tokens.max(*allowed.start()).min(*allowed.end()))
     });
     match thinking {
         Some(Thinking::Disabled) => Some(0),

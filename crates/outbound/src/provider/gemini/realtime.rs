@@ -132,9 +132,7 @@ fn parse_answer(answer: &ProviderResponse, item: &BatchItem) -> ItemResult {
         return ItemResult::retry("the response cannot be parsed");
     };
     let mut result = response::parse(body, item.key());
-    if let ItemResult::Answer(answered) = &mut result {
-        let header = answer.header(TIER_HEADER).and_then(response::parse_tier);
-        answered.tier = answered.tier.or(header);
-    }
+    let header = answer.header(TIER_HEADER).and_then(response::parse_tier);
+    result.set_tier(result.tier().or(header));
     result
 }

@@ -1,6 +1,6 @@
 //! Parses a response: the same in a result of a batch and to a call of its own.
 
-use domain::model_answer::ModelStop;
+use domain::model_answer::{ModelAnswer, ModelStop};
 use domain::outcome::CompletionBlock;
 use domain::route::InferenceMode;
 use domain::thinking_signature::{SignatureKind, ThinkingSignature};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::provider::item_key::ItemKey;
-use crate::provider::item_result::ItemResult;
+use crate::provider::item_result::{ItemBill, ItemResult};
 use crate::provider::tool_calls::ToolCallReader;
 use crate::provider::usage_reading;
 
@@ -63,9 +63,14 @@ pub(super) fn parse(response: Value, key: ItemKey) -> ItemResult {
         };
     }
     let usage = usage_reading::gemini_usage(&response.usage_metadata);
-    let retry = |why: String, billed: Option<TokenBuckets>| ItemResult::Retry {
+    let tier = response.usage_metadata.get("serviceTier");
+    let tier = tier.and_then(Value::as_str).and_then(parse_tier);
+    let retry = |why: String, tokens: Option<TokenBuckets>| ItemResult::Retry {
         why,
-        billed: billed.unwrap_or_default(),
+        billed: ItemBill {
+            tokens: tokens.unwrap_or_default(),
+            tier,
+        },
     };
     let (blocks, stop) = match response.candidates.into_iter().next() {
         Some(candidate) => {
@@ -81,10 +86,8 @@ pub(super) fn parse(response: Value, key: ItemKey) -> ItemResult {
             None => return retry("the response has no candidate".to_owned(), usage.billed),
         },
     };
-    let mut answer = usage.into_answer(blocks, stop);
-    let tier = response.usage_metadata.get("serviceTier");
-    answer.tier = tier.and_then(Value::as_str).and_then(parse_tier);
-    ItemResult::Answer(answer)
+    let answer = usage.into_answer(blocks, stop);
+    ItemResult::Answer(ModelAnswer { tier, ..answer })
 }
 
 /// The tier that Gemini says it served.

@@ -37,7 +37,7 @@ pub(super) fn decode(line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResult
     let key = key
         .and_then(|key| key.parse().ok())
         .ok_or(UnknownResultLine)?;
-    let end = match (line.response, line.error.or(line.status)) {
+    let mut end = match (line.response, line.error.or(line.status)) {
         (Some(response), _) => response::parse(response, key),
         (None, Some(error)) => {
             let error = ProviderError::from_json(&error);
@@ -48,5 +48,7 @@ pub(super) fn decode(line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResult
         }
         (None, None) => ItemResult::retry("the provider did not run the request"),
     };
+    // The whole job has the batch price, whatever its lines say.
+    end.set_tier(None);
     Ok((key, end))
 }

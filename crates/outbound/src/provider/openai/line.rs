@@ -1,6 +1,5 @@
 //! JSONL lines of the batch API: one request, or one result.
 
-use domain::model_answer::ModelAnswer;
 use domain::route::Route;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -76,15 +75,7 @@ pub(super) fn decode(line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResult
 }
 
 /// The tier in a result line is not the one that is billed: the whole job has the batch price.
-fn without_tier(result: ItemResult) -> ItemResult {
-    match result {
-        ItemResult::Answer(answer) => ItemResult::Answer(ModelAnswer {
-            tier: None,
-            ..answer
-        }),
-        other @ (ItemResult::Embeddings { .. }
-        | ItemResult::Failure { .. }
-        | ItemResult::Retry { .. }
-        | ItemResult::AccountFault(_)) => other,
-    }
+fn without_tier(mut result: ItemResult) -> ItemResult {
+    result.set_tier(None);
+    result
 }

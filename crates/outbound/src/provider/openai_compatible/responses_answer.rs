@@ -6,11 +6,10 @@ use domain::outcome::{CompletionBlock, StopDetails};
 use domain::reason_code::FailureCode;
 use domain::route::InferenceMode;
 use domain::thinking_signature::{SignatureKind, ThinkingSignature};
-use domain::token_buckets::TokenBuckets;
 use serde_json::Value;
 
 use crate::provider::item_key::ItemKey;
-use crate::provider::item_result::ItemResult;
+use crate::provider::item_result::{ItemBill, ItemResult};
 use crate::provider::provider_error::ProviderError;
 use crate::provider::tool_calls::ToolCallReader;
 use crate::provider::usage_reading;
@@ -30,7 +29,10 @@ pub(super) struct ResponsesAnswer<'a> {
 impl ResponsesAnswer<'_> {
     pub(super) fn into_result(self, key: ItemKey, tier: Option<InferenceMode>) -> ItemResult {
         let usage = usage_reading::responses_usage(self.usage);
-        let billed = usage.billed.unwrap_or_default();
+        let billed = ItemBill {
+            tokens: usage.billed.unwrap_or_default(),
+            tier,
+        };
         match self.status {
             "failed" => return failed(self.error, billed),
             "cancelled" | "queued" | "in_progress" => {
@@ -67,7 +69,7 @@ impl ResponsesAnswer<'_> {
     }
 }
 
-fn failed(error: &Value, billed: TokenBuckets) -> ItemResult {
+fn failed(error: &Value, billed: ItemBill) -> ItemResult {
     let error = ProviderError::from_json(error);
     if RETRYABLE_CODES.contains(&error.code.as_str()) {
         return ItemResult::Retry {

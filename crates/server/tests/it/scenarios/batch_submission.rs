@@ -230,4 +230,5 @@ async fn an_item_that_the_provider_does_not_support_fails_alone() {
         .jobs(SimulatedProvider::Gemini, PRIMARY_ACCOUNT);
     let sizes: Vec<_> = jobs.iter().map(|job| job.items).collect();
     assert_eq!(sizes, [1]);
+    fixture.assert_booked_as_billed().await;
 }

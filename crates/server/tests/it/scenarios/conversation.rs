@@ -1,4 +1,4 @@
-//! A conversation with a model. A worker set dies in every turn of it.
+//! A conversation with a model. Worker sets die in every turn of it.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use domain::features::{
 use domain::model::{Model, ModelKind, Prices};
 use domain::money::Money;
 use domain::params::thinking::Effort;
-use domain::price::{MAX_STEPS, Price, Rates};
-use domain::route::{ChatApi, Route};
+use domain::route::{ChatApi, InferenceMode, Route};
 use serde_json::{Map, Value, json};
-use simulator::SimulatedProvider;
+use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 use store::shard::ledger_audit;
 use workers::stage::Stage as _;
 
 use super::scenario::SHORT_STEP;
+use crate::support::provider_bills::TokenPrices;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, inference_mode, route,
 };
@@ -25,16 +25,8 @@ const MODEL: &str = "conversation";
 const MAX_STEPS_PER_TURN: u32 = 40;
 /// How long after a crash the successor finds the batch.
 const TAKEOVER_DELAY: Duration = Duration::from_mins(1);
-
-/// Nano-dollars for one token of each bucket.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TokenPrices {
-    input: u64,
-    cached: u64,
-    cache_write: u64,
-    cache_write_1h: u64,
-    output: u64,
-}
+/// What stops a submission, in turns: the provider does not answer, or it refuses for now.
+const SUBMISSION_FAULTS: [FaultName; 2] = [FaultName::CreateDropBefore, FaultName::Create429];
 
 /// What the caller pays.
 pub(super) const CALLER_PRICES: TokenPrices = TokenPrices {
@@ -43,15 +35,6 @@ pub(super) const CALLER_PRICES: TokenPrices = TokenPrices {
     cache_write: 125,
     cache_write_1h: 200,
     output: 400,
-};
-
-/// What the provider bills us.
-const PROVIDER_PRICES: TokenPrices = TokenPrices {
-    input: 60,
-    cached: 6,
-    cache_write: 75,
-    cache_write_1h: 120,
-    output: 240,
 };
 
 /// The API by which a model is asked.
@@ -68,6 +51,8 @@ pub(super) struct Conversation {
     kind: ChatKind,
     fixture: ProviderFixture,
     messages: Vec<Value>,
+    /// How many jobs were stopped while they were submitted.
+    stopped_submissions: usize,
 }
 
 impl ChatKind {
@@ -150,7 +135,6 @@ impl ChatKind {
         let route = Route {
             api: self.api(),
             features: self.features(),
-            cost: Some(PROVIDER_PRICES.price()),
             ..route(provider.name(), inference_mode(provider))
         };
         Model {
@@ -165,34 +149,6 @@ impl ChatKind {
     }
 }
 
-impl TokenPrices {
-    /// The price of a million tokens.
-    fn price(self) -> Price {
-        let million = |nanos: u64| Money(i64::try_from(nanos).unwrap() * 1_000_000);
-        let base = Rates {
-            input: million(self.input),
-            cached_input: million(self.cached),
-            cache_write: million(self.cache_write),
-            cache_write_1h: million(self.cache_write_1h),
-            output: million(self.output),
-        };
-        let steps = [None; MAX_STEPS];
-        Price { base, steps }
-    }
-
-    /// What the usage of an answer costs. All writes are for minutes.
-    pub(super) fn of_usage(self, usage: &Value) -> u64 {
-        let details = &usage["input_tokens_details"];
-        let cached = details["cached_tokens"].as_u64().unwrap_or_default();
-        let writes = details["cache_write_tokens"].as_u64().unwrap_or_default();
-        let fresh = usage["input_tokens"].as_u64().unwrap() - cached - writes;
-        fresh * self.input
-            + cached * self.cached
-            + writes * self.cache_write
-            + usage["output_tokens"].as_u64().unwrap() * self.output
-    }
-}
-
 impl Conversation {
     pub(super) async fn start(kind: ChatKind) -> Self {
         let fixture = ProviderFixture::start().await;
@@ -201,6 +157,7 @@ impl Conversation {
             kind,
             fixture,
             messages: Vec::new(),
+            stopped_submissions: 0,
         }
     }
 
@@ -225,12 +182,14 @@ impl Conversation {
         request.extend(params.as_object().unwrap().clone());
         let (service, customer) = (&self.fixture.service, &self.fixture.customer);
         let cargo = service.load(customer, &json!({"params": request})).await;
-        self.die_with_the_batch().await;
+        self.submit_over_crashes().await;
         self.fixture.advance(TAKEOVER_DELAY).await;
         for _ in 0..MAX_STEPS_PER_TURN {
             let (service, customer) = (&self.fixture.service, &self.fixture.customer);
             let record = service.track(customer, &cargo).await;
             if record["status"] == "COMPLETED" {
+                // A job that cannot be rebuilt is sent under another number.
+                assert_eq!(record["attempt"], 1, "{:?} {record}", self.kind);
                 return record;
             }
             self.fixture.advance(SHORT_STEP).await;
@@ -251,16 +210,65 @@ impl Conversation {
         response
     }
 
-    /// The worker set submits the batch, and dies while it holds it. Another one takes over.
-    async fn die_with_the_batch(&mut self) {
+    /// One worker set dies while it submits the job. Another one builds the same job from its rows,
+    /// submits it, and dies while it holds the running batch. A third one has to take that over.
+    async fn submit_over_crashes(&mut self) {
+        let provider = self.kind.provider();
+        if inference_mode(provider) == InferenceMode::Batch {
+            let fault = SUBMISSION_FAULTS[self.stopped_submissions % SUBMISSION_FAULTS.len()];
+            self.stopped_submissions += 1;
+            let faults = vec![SimulatedFault::once(fault)];
+            let simulator = &self.fixture.simulator;
+            simulator.add_faults(provider, PRIMARY_ACCOUNT, faults);
+            let before = simulator.submissions(provider, PRIMARY_ACCOUNT).len();
+            self.submit().await;
+            self.die_with_a_batch("submitting").await;
+            self.wait_until_running().await;
+            let submissions = self
+                .fixture
+                .simulator
+                .submissions(provider, PRIMARY_ACCOUNT);
+            let [stopped, resent] = &submissions[before..] else {
+                unreachable!("{provider}: {submissions:?}")
+            };
+            assert_eq!((&stopped.job, stopped.answered), (&None, false));
+            assert_eq!(stopped.ids_sha256, resent.ids_sha256, "{provider}");
+        } else {
+            self.submit().await;
+        }
+        self.die_with_a_batch("running").await;
+    }
+
+    async fn submit(&mut self) {
         let service = &mut self.fixture.service;
         let (now, workers) = (service.now(), &mut service.worker_sets[0]);
         workers.gather.step(now).await.unwrap();
         workers.dispatch.step(now).await.unwrap();
+    }
+
+    async fn wait_until_running(&mut self) {
+        let is_running = "select exists (select from shard.batch where state = 'running')";
+        for _ in 0..MAX_STEPS_PER_TURN {
+            let running = sqlx::query_scalar::<_, bool>(is_running);
+            let pool = &self.fixture.service.north.pool;
+            if running.fetch_one(pool).await.unwrap() {
+                return;
+            }
+            self.fixture.advance(SHORT_STEP).await;
+        }
+        unreachable!("{:?}: no job was submitted again", self.kind)
+    }
+
+    /// The worker set dies while it holds a batch in this state. Another one takes its place.
+    #[expect(clippy::disallowed_methods, reason = "only this test runs this query")]
+    async fn die_with_a_batch(&mut self, state: &str) {
+        let service = &mut self.fixture.service;
+        let now = service.now();
         let still_held = "update shard.batch b set node = n.node, epoch = n.epoch
-                          from shard.node n where n.dead_at is null and b.state = 'running'";
-        let held = sqlx::raw_sql(still_held).execute(&service.north.pool);
-        assert_eq!(held.await.unwrap().rows_affected(), 1);
+                          from shard.node n where n.dead_at is null and b.state = $1";
+        let held = sqlx::query(still_held).bind(state);
+        let held = held.execute(&service.north.pool);
+        assert_eq!(held.await.unwrap().rows_affected(), 1, "{state}");
         expire_first_lease(service).await;
         let successor = service.join_another_worker_set().await;
         let mut dead = std::mem::replace(&mut service.worker_sets[0], successor);
@@ -270,30 +278,12 @@ impl Conversation {
 
     /// Our books agree with themselves and with the provider's bill.
     pub(super) async fn assert_booked_as_billed(&self) {
+        self.fixture.assert_booked_as_billed().await;
         let (service, kind) = (&self.fixture.service, self.kind);
-        let booked = "select coalesce(sum(cost), 0)::bigint from shard.outcome";
-        let booked = sqlx::query_scalar::<_, i64>(booked);
-        let booked = booked.fetch_one(&service.north.pool).await.unwrap();
-        assert_eq!(booked, i64::try_from(self.bill()).unwrap(), "{kind:?}");
         let held = service.read_account(&self.fixture.customer).await.held;
         assert_eq!(held, Money::ZERO, "{kind:?}");
         let audit_report = ledger_audit::check_all(&service.north).await.unwrap();
         assert_eq!(audit_report.faults, []);
-    }
-
-    /// What the simulated provider bills for all requests.
-    fn bill(&self) -> u64 {
-        let simulator = &self.fixture.simulator;
-        let lines = simulator.bill(self.kind.provider(), PRIMARY_ACCOUNT);
-        let prices = PROVIDER_PRICES;
-        let costs = lines.iter().map(|line| {
-            line.fresh * prices.input
-                + line.cached * prices.cached
-                + line.cache_write * prices.cache_write
-                + line.cache_write_1h * prices.cache_write_1h
-                + line.output * prices.output
-        });
-        costs.sum()
     }
 }
 

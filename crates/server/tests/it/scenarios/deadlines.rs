@@ -4,6 +4,7 @@ use domain::route::InferenceMode;
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 
 use super::scenario::{ProviderScenario, spare_routes};
+use crate::support::provider_bills::BillException;
 use crate::support::simulated_providers::route;
 
 #[tokio::test]
@@ -86,13 +87,15 @@ async fn a_lost_submission_can_never_be_reconciled() {
         SimulatedFault::once(FaultName::CreateDropAfter),
         SimulatedFault::new(FaultName::List500),
     ])
-    .over_a_day();
+    .over_a_day()
+    .billed_otherwise(&[BillException::UnreadResults]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 BATCHED1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     PENDING1 BATCHED1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     PENDING1 BATCHED1 PENDING2 callback_delivered2 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
     3 callbacks, 1 jobs, 0.00 held
+    billed 2700, booked 0: unread results
     ");
 }
 

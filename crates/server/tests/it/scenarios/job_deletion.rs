@@ -46,6 +46,7 @@ async fn m6_a_job_is_deleted_after_its_results_were_stored() {
         let is_deleted = provider != SimulatedProvider::OpenAi;
         let deleted: Vec<bool> = jobs.iter().map(|job| job.is_deleted).collect();
         assert_eq!(deleted, [is_deleted], "{provider}");
+        fixture.assert_booked_as_billed().await;
     }
 }
 
@@ -63,6 +64,7 @@ async fn a_deletion_that_fails_is_tried_again() {
         fixture.advance(RETRY_DELAY).await;
         sweep_jobs(&mut fixture).await;
         assert_eq!(count_queued(&fixture).await, 0, "{provider}");
+        fixture.assert_booked_as_billed().await;
     }
 }
 
@@ -87,4 +89,5 @@ async fn an_account_that_fails_is_not_called_again_in_the_same_step() {
     fixture.advance(RETRY_DELAY).await;
     sweep_jobs(&mut fixture).await;
     assert_eq!(count_queued(&fixture).await, 0);
+    fixture.assert_booked_as_billed().await;
 }

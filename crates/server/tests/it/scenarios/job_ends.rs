@@ -3,6 +3,7 @@
 use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider};
 
 use super::scenario::{ProviderScenario, ScenarioIntervention, slow_pace};
+use crate::support::provider_bills::BillException;
 
 /// Items that are not done within an hour expire.
 fn one_hour_window() -> SimulatedPace {
@@ -96,7 +97,8 @@ async fn a_job_expires_half_done() {
         pace: one_hour_window(),
         ..ProviderScenario::with_fault_once(FaultName::ExpirePartial)
     }
-    .over_a_day();
+    .over_a_day()
+    .billed_otherwise(&[BillException::UnreadResults]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
@@ -109,6 +111,7 @@ async fn a_job_expires_half_done() {
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     3 callbacks, 2 jobs, 0.00 held
+    billed 3600, booked 2700: unread results
     ");
 }
 
@@ -135,7 +138,8 @@ async fn a_cancelled_job_has_results_of_every_kind() {
         intervention: ScenarioIntervention::CancelJobs(4),
         texts: vec!["one", "two", "three", "four"],
         ..ProviderScenario::with_fault_once(FaultName::CancelMixed)
-    };
+    }
+    .billed_otherwise(&[BillException::UnreadResults]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 900
@@ -150,6 +154,7 @@ async fn a_cancelled_job_has_results_of_every_kind() {
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1000
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 900
     4 callbacks, 2 jobs, 0.00 held
+    billed 2760, booked 2220: unread results
     ");
 }
 

@@ -61,6 +61,7 @@ async fn items_beyond_one_job_go_into_the_next_in_the_same_attempt() {
             let shares = sqlx::query_scalar::<_, i64>(shares);
             let shares = shares.fetch_one(&fixture.service.north.pool).await;
             assert_eq!(shares.unwrap(), 6, "{provider}");
+            fixture.assert_booked_as_billed().await;
         }
     }
 }
@@ -87,6 +88,7 @@ async fn requests_with_the_same_system_prompt_are_adjacent() {
         .collect();
     runs.dedup();
     assert_eq!(runs.len(), 3, "{runs:?}");
+    fixture.finish_and_compare_bill().await;
 }
 
 #[tokio::test]
@@ -119,6 +121,7 @@ async fn an_organization_with_one_cargo_is_in_the_next_batch() {
             .unwrap();
         assert_eq!(job_sizes(&fixture, provider), [10]);
         assert_eq!(fixture.service.status(&other, &only).await, "PROCESSING");
+        fixture.finish_and_compare_bill().await;
     }
 }
 
@@ -151,6 +154,7 @@ async fn a_truncated_job_leaves_out_items_of_the_largest_organization() {
         assert_eq!(job_sizes(&fixture, provider), [4]);
         let status = fixture.service.status(&other, &only).await;
         assert_eq!(status, "PROCESSING", "{provider}");
+        fixture.finish_and_compare_bill().await;
     }
 }
 
@@ -191,6 +195,7 @@ async fn batches_submitted_at_once_share_the_enqueue_limit() {
             job_sizes(&fixture, provider).iter().sum::<usize>() < 30,
             "{provider}"
         );
+        fixture.finish_and_compare_bill().await;
     }
 }
 
@@ -229,5 +234,6 @@ async fn tokens_enqueued_at_the_provider_delay_other_jobs() {
             let record = fixture.service.track(&fixture.customer, cargo).await;
             assert_eq!(record["attempt"], 1, "{provider} {record}");
         }
+        fixture.assert_booked_as_billed().await;
     }
 }

@@ -86,6 +86,7 @@ async fn cargo_of_a_paused_account_is_submitted_when_it_is_resumed() {
             "PROCESSING"
         );
     }
+    fixture.finish_and_compare_bill().await;
 }
 
 #[tokio::test]
@@ -202,6 +203,7 @@ async fn h2_the_items_of_one_organization_pause_no_account() {
         let error = tracked["error"].as_str().unwrap_or_default();
         assert!(error.starts_with("no answer in 8 attempts: "), "{tracked}");
     }
+    fixture.assert_booked_as_billed().await;
 }
 
 #[tokio::test]
@@ -222,4 +224,5 @@ async fn h2_the_items_of_two_organizations_pause_an_account_by_error_code() {
         let paused = wait_for_pause(&mut fixture, provider, 20).await;
         assert_eq!(paused.as_deref(), reason, "{provider}");
     }
+    fixture.assert_booked_as_billed().await;
 }

@@ -3,6 +3,7 @@
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 
 use super::scenario::{ProviderScenario, ScenarioIntervention};
+use crate::support::provider_bills::BillException;
 
 #[tokio::test]
 async fn all_succeed() {
@@ -24,7 +25,8 @@ async fn some_fail() {
         "[[blocked]] three",
         "[[no-usage]] four",
         "[[absurd-usage]] five",
-    ]);
+    ])
+    .billed_otherwise(&[BillException::WrongUsage]);
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Server]).await, @"
     server:
     PENDING1 callback_delivered1 | its own answer | charged 900
@@ -33,6 +35,7 @@ async fn some_fail() {
     PENDING1 callback_delivered1 | its own answer | charged 4600
     PENDING1 callback_delivered1 | its own answer | charged 5100
     5 callbacks, 0 jobs, 5 calls, 0.00 held
+    billed 6130, booked 13740: wrong usage
     ");
 }
 
@@ -79,13 +82,15 @@ async fn it_is_dead_until_the_deadline() {
 
 #[tokio::test]
 async fn an_answer_is_cut_off() {
-    let scenario = ProviderScenario::with_faults([SimulatedFault::new(FaultName::Drop).times(2)]);
+    let scenario = ProviderScenario::with_faults([SimulatedFault::new(FaultName::Drop).times(2)])
+        .billed_otherwise(&[BillException::LostResponses]);
     insta::assert_snapshot!(scenario.run_on(&[SimulatedProvider::Server]).await, @"
     server:
     PENDING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 callback_delivered1 | its own answer | charged 1500
     3 callbacks, 0 jobs, 5 calls, 0.00 held
+    billed 9300, booked 5580: lost responses
     ");
 }
 

@@ -3,6 +3,7 @@
 use simulator::{FaultName, SimulatedFault, SimulatedProvider};
 
 use super::scenario::ProviderScenario;
+use crate::support::provider_bills::BillException;
 
 #[tokio::test]
 async fn lines_are_shuffled() {
@@ -30,13 +31,15 @@ async fn a_line_is_duplicated() {
 
 #[tokio::test]
 async fn a_line_is_missing() {
-    let scenario = ProviderScenario::with_fault_once(FaultName::MissingLines);
+    let scenario = ProviderScenario::with_fault_once(FaultName::MissingLines)
+        .billed_otherwise(&[BillException::UnreadResults]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 1500
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     3 callbacks, 2 jobs, 0.00 held
+    billed 3600, booked 2700: unread results
     ");
 }
 
@@ -90,25 +93,29 @@ async fn the_results_are_gone_once() {
 
 #[tokio::test]
 async fn usage_is_missing() {
-    let scenario = ProviderScenario::with_fault_once(FaultName::UsageMissing);
+    let scenario = ProviderScenario::with_fault_once(FaultName::UsageMissing)
+        .billed_otherwise(&[BillException::WrongUsage]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 3600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 3600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 4000
     3 callbacks, 1 jobs, 0.00 held
+    billed 2700, booked 6720: wrong usage
     ");
 }
 
 #[tokio::test]
 async fn usage_is_absurd() {
-    let scenario = ProviderScenario::with_fault_once(FaultName::UsageAbsurd);
+    let scenario = ProviderScenario::with_fault_once(FaultName::UsageAbsurd)
+        .billed_otherwise(&[BillException::WrongUsage]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 3600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 3600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 4000
     3 callbacks, 1 jobs, 0.00 held
+    billed 2700, booked 6720: wrong usage
     ");
 }
 
@@ -139,13 +146,15 @@ async fn a_filter_leaves_no_text() {
 #[tokio::test]
 async fn all_results_are_missing_once() {
     let scenario =
-        ProviderScenario::with_faults([SimulatedFault::once(FaultName::MissingLines).limit(3)]);
+        ProviderScenario::with_faults([SimulatedFault::once(FaultName::MissingLines).limit(3)])
+            .billed_otherwise(&[BillException::UnreadResults]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     PENDING1 PROCESSING1 PENDING2 PROCESSING2 callback_delivered2 | its own answer | charged 1500
     3 callbacks, 2 jobs, 0.00 held
+    billed 5400, booked 2700: unread results
     ");
 }
 
@@ -170,7 +179,8 @@ async fn items_have_different_faulty_lines() {
         "[[no-usage]] three",
         "[[absurd-usage]] four",
     ])
-    .over_a_day();
+    .over_a_day()
+    .billed_otherwise(&[BillException::UnreadResults, BillException::WrongUsage]);
     insta::assert_snapshot!(scenario.run_on_batch_providers().await, @"
     openai, anthropic, gemini:
     PENDING1 PROCESSING1 PENDING2 ... PENDING13 callback_delivered13 | deadline_exceeded: the deadline of 24 hours has passed | charged 0
@@ -178,6 +188,7 @@ async fn items_have_different_faulty_lines() {
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 4600
     PENDING1 PROCESSING1 callback_delivered1 | its own answer | charged 5100
     4 callbacks, 12 jobs, 0.00 held
+    billed 14580, booked 6780: unread results, wrong usage
     ");
 }
 

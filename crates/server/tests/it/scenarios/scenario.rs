@@ -8,6 +8,7 @@ use simulator::{FaultName, SimulatedFault, SimulatedPace, SimulatedProvider, rul
 use store::shard::ledger_audit;
 use test_support::callback_receiver::CallbackReceiver;
 
+use crate::support::provider_bills::BillException;
 use crate::support::simulated_providers::{
     PRIMARY_ACCOUNT, ProviderFixture, SPARE_ACCOUNT, inference_mode, provider_chat_request, route,
     routed_model,
@@ -48,6 +49,8 @@ pub(super) struct ProviderScenario {
     pub(super) shows_waiting_reasons: bool,
     /// The deadline of every load.
     pub(super) deadline_seconds: Option<u32>,
+    /// Why the providers bill something else than our books say, if they do.
+    pub(super) bill_exceptions: &'static [BillException],
 }
 
 impl ProviderScenario {
@@ -62,6 +65,7 @@ impl ProviderScenario {
             fallback_routes: |_| Vec::new(),
             shows_waiting_reasons: false,
             deadline_seconds: None,
+            bill_exceptions: &[],
         }
     }
 
@@ -73,6 +77,15 @@ impl ProviderScenario {
         Self {
             texts: texts.to_vec(),
             ..Self::with_faults([])
+        }
+    }
+
+    /// At least one provider bills something else than our books say, for these reasons.
+    #[must_use]
+    pub(super) fn billed_otherwise(self, bill_exceptions: &'static [BillException]) -> Self {
+        Self {
+            bill_exceptions,
+            ..self
         }
     }
 
@@ -111,6 +124,9 @@ impl ProviderScenario {
                 None => sections.push((vec![provider.name()], report)),
             }
         }
+        let is_explained = |(_, report): &(_, String)| report.contains("\nbilled ");
+        let is_needed = sections.iter().any(is_explained);
+        assert_eq!(is_needed, !self.bill_exceptions.is_empty());
         let sections = sections
             .iter()
             .map(|(names, report)| format!("{}:\n{report}", names.join(", ")));
@@ -201,6 +217,10 @@ impl ProviderScenario {
             }
         }
         writeln!(report, ", {held} held").unwrap();
+        let comparison = fixture.compare_bill().await;
+        if let Some(difference) = comparison.explain(self.bill_exceptions) {
+            writeln!(report, "{difference}").unwrap();
+        }
         let audit_report = ledger_audit::check_all(&fixture.service.north)
             .await
             .unwrap();

@@ -52,6 +52,7 @@ async fn each_shard_adopts_its_own_job() {
             let mut labels: Vec<_> = jobs.into_iter().map(|job| job.label).collect();
             labels.dedup();
             assert_eq!(labels.len(), 2, "{provider} {fault:?}");
+            fixture.assert_booked_as_billed().await;
         }
     }
 }

@@ -35,11 +35,19 @@ async fn is_sent(fixture: &ProviderFixture) -> bool {
     sent.fetch_one(&fixture.service.north.pool).await.unwrap()
 }
 
+/// Who encoded the lines of the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EncodedBy {
+    ThisVersion,
+    AnOlderVersion,
+}
+
 /// Counts jobs and submissions, and lists the statuses of the cargo, after a takeover.
 async fn report_takeover(
     provider: SimulatedProvider,
     fault: FaultName,
     is_sent_then: bool,
+    encoded_by: EncodedBy,
 ) -> String {
     let mut fixture = ProviderFixture::start().await;
     let receiver = CallbackReceiver::new().await;
@@ -52,6 +60,11 @@ async fn report_takeover(
     }
     die_while_submitting(&mut fixture).await;
     assert_eq!(is_sent(&fixture).await, is_sent_then);
+    if encoded_by == EncodedBy::AnOlderVersion {
+        let older = "update shard.batch set encoder = encoder - 1 where digest is not null";
+        let older = sqlx::raw_sql(older).execute(&fixture.service.north.pool);
+        assert_eq!(older.await.unwrap().rows_affected(), 1);
+    }
     let successor = fixture.service.join_another_worker_set().await;
     let mut dead = std::mem::replace(&mut fixture.service.worker_sets[0], successor);
     fixture.wait_for_callbacks(&cargo, SHORT_STEP, 20).await;
@@ -70,6 +83,7 @@ async fn report_takeover(
         statuses.push(format!("{status}{}", record["attempt"]));
     }
     statuses.dedup();
+    fixture.assert_booked_as_billed().await;
     format!(
         "{jobs} jobs, {submissions} submissions: {}",
         statuses.join(" ")
@@ -79,7 +93,13 @@ async fn report_takeover(
 #[tokio::test]
 async fn a_batch_that_was_not_sent_is_sent_after_the_takeover() {
     for provider in BATCH_PROVIDERS {
-        let report = report_takeover(provider, FaultName::Create429, false).await;
+        let report = report_takeover(
+            provider,
+            FaultName::Create429,
+            false,
+            EncodedBy::ThisVersion,
+        )
+        .await;
         assert_eq!(
             report, "1 jobs, 2 submissions: callback_delivered1",
             "{provider}"
@@ -90,7 +110,13 @@ async fn a_batch_that_was_not_sent_is_sent_after_the_takeover() {
 #[tokio::test]
 async fn a_batch_that_was_sent_is_found_after_the_takeover() {
     for provider in BATCH_PROVIDERS {
-        let report = report_takeover(provider, FaultName::CreateDropAfter, true).await;
+        let report = report_takeover(
+            provider,
+            FaultName::CreateDropAfter,
+            true,
+            EncodedBy::ThisVersion,
+        )
+        .await;
         assert_eq!(
             report, "1 jobs, 1 submissions: callback_delivered1",
             "{provider}"
@@ -101,9 +127,41 @@ async fn a_batch_that_was_sent_is_found_after_the_takeover() {
 #[tokio::test]
 async fn a_submission_that_never_arrived_is_sent_again_after_the_takeover() {
     for provider in BATCH_PROVIDERS {
-        let report = report_takeover(provider, FaultName::CreateDropBefore, true).await;
+        let report = report_takeover(
+            provider,
+            FaultName::CreateDropBefore,
+            true,
+            EncodedBy::ThisVersion,
+        )
+        .await;
         assert_eq!(
             report, "1 jobs, 2 submissions: callback_delivered1",
+            "{provider}"
+        );
+    }
+}
+
+/// The digest is right, so only the version tells that the bytes may differ.
+#[tokio::test]
+async fn a_job_of_an_older_encoder_is_not_built_again_under_the_same_attempt() {
+    for provider in BATCH_PROVIDERS {
+        let older = EncodedBy::AnOlderVersion;
+        // The provider may have seen the other bytes: the cargo is sent under another number.
+        let report = report_takeover(provider, FaultName::CreateDropBefore, true, older).await;
+        assert_eq!(
+            report, "1 jobs, 2 submissions: callback_delivered2",
+            "{provider}"
+        );
+        // Nothing was sent, so the batch is packed for the first time once more.
+        let report = report_takeover(provider, FaultName::Create429, false, older).await;
+        assert_eq!(
+            report, "1 jobs, 2 submissions: callback_delivered1",
+            "{provider}"
+        );
+        // The provider has the job, so its bytes are not needed.
+        let report = report_takeover(provider, FaultName::CreateDropAfter, true, older).await;
+        assert_eq!(
+            report, "1 jobs, 1 submissions: callback_delivered1",
             "{provider}"
         );
     }

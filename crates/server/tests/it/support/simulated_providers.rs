@@ -21,6 +21,7 @@ use workers::stage::Stage as _;
 use workers::{AccountShare, ProviderAccess, Providers, WorkerSet};
 
 use crate::support::credit::{ONE_DOLLAR, PRICE};
+use crate::support::provider_bills::provider_prices;
 use crate::support::{Customer, TestService};
 
 /// The credential for each provider. The simulator uses it as the account.
@@ -153,7 +154,10 @@ pub(crate) const fn inference_mode(provider: SimulatedProvider) -> InferenceMode
 }
 
 pub(crate) fn route(provider: &str, via: InferenceMode) -> Route {
-    Route::plain(provider, "theirs", via)
+    Route {
+        cost: Some(provider_prices(via).price()),
+        ..Route::plain(provider, "theirs", via)
+    }
 }
 
 pub(crate) fn routed_model(id: &str, first: Route) -> Model {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::provider::batch_provider::UnknownResultLine;
 use crate::provider::fixtures::{completion_json, describe, extended_json, key};
-use crate::provider::gemini::result_line;
+use crate::provider::gemini::{response, result_line};
 use crate::provider::item_result::ItemResult;
 
 fn decoded(field: &str, value: &Value) -> ItemResult {
@@ -155,10 +155,10 @@ fn the_tier_that_served_a_request_is_known_if_gemini_says_it() {
         let candidate = json!({"content": {"parts": [{"text": "t"}]}, "finishReason": "STOP"});
         let usage = json!({"promptTokenCount": 1, "serviceTier": name});
         let response = json!({"candidates": [candidate], "usageMetadata": usage});
-        let ItemResult::Answer(answer) = decoded("response", &response) else {
-            unreachable!()
-        };
-        assert_eq!(answer.tier, expected, "{name}");
+        // A job has the batch price, whatever its lines say.
+        assert_eq!(decoded("response", &response).tier(), None, "{name}");
+        let answer = response::parse(response, key());
+        assert_eq!(answer.tier(), expected, "{name}");
     }
 }
 
