@@ -27,6 +27,27 @@ QUALIFIERS = {
 WITHDRAWN_ANTHROPIC_FIELDS = ("temperature", "top_p", "top_k")
 """Older models take them, but the client's type has lost them."""
 
+SERVER_FIELDS = {
+    # Of requests that Longshore writes.
+    "top_k": TypeAdapter(int),
+    "thinking_token_budget": TypeAdapter(int),
+    # Of `provider_options`.
+    "min_p": TypeAdapter(float),
+    "repetition_penalty": TypeAdapter(float),
+}
+"""Fields that vLLM or llama.cpp add to OpenAI's API."""
+
+
+class VideoUrl(typing_extensions.TypedDict):
+    url: str
+
+
+class VideoPart(typing_extensions.TypedDict):
+    """A part of a message that vLLM adds to OpenAI's API."""
+
+    type: typing.Literal["video_url"]
+    video_url: VideoUrl
+
 
 class GeminiChat(pydantic.BaseModel, extra="forbid"):
     """`GenerateContentRequest`, as the client puts it together from its own types."""
@@ -97,19 +118,47 @@ ADAPTERS = {
     ("chat", "chat"): adapter_of(CompletionCreateParamsNonStreaming),
     ("chat", "embedding"): adapter_of(EmbeddingCreateParams),
     ("responses", "chat"): adapter_of(ResponseCreateParamsNonStreaming),
+    ("responses", "embedding"): adapter_of(EmbeddingCreateParams),
+    ("server", "chat"): adapter_of(CompletionCreateParamsNonStreaming),
+    ("server", "embedding"): adapter_of(EmbeddingCreateParams),
     ("anthropic", "chat"): adapter_of(MessageCreateParamsNonStreaming),
     ("gemini", "chat"): TypeAdapter(GeminiChat),
     ("gemini", "embedding"): TypeAdapter(GeminiEmbedding),
 }
 """By API and kind of request."""
 
+VIDEO_PART = adapter_of(VideoPart)
+
 
 def faults(api, kind, body):
     """What the client's type has against a body: places and messages."""
+    found = []
     if api == "anthropic":
         body = {name: value for name, value in body.items() if name not in WITHDRAWN_ANTHROPIC_FIELDS}
+    if api == "server":
+        body, extensions = without_extensions(body)
+        for adapter, value in extensions:
+            found += faults_of(adapter, value, strict=True)
+    return found + faults_of(ADAPTERS[api, kind], body)
+
+
+def faults_of(adapter, value, **options):
     try:
-        ADAPTERS[api, kind].validate_python(body)
+        adapter.validate_python(value, **options)
     except pydantic.ValidationError as error:
         return [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     return []
+
+
+def without_extensions(body):
+    """A request to a server without what only servers have, and the values of that, each with its own type."""
+    extensions = [(adapter, body[name]) for name, adapter in SERVER_FIELDS.items() if name in body]
+    kept = {name: value for name, value in body.items() if name not in SERVER_FIELDS}
+    if "messages" in kept:
+        kept["messages"] = [dict(message) for message in kept["messages"]]
+        for message in kept["messages"]:
+            if isinstance(message.get("content"), list):
+                videos = [part for part in message["content"] if part.get("type") == "video_url"]
+                extensions += [(VIDEO_PART, part) for part in videos]
+                message["content"] = [part for part in message["content"] if part not in videos]
+    return kept, extensions

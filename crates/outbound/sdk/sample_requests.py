@@ -12,6 +12,12 @@ TOOL = {"name": "weather", "description": "The weather of a city.", "input_schem
 OTHER_TOOL = {"name": "time", "input_schema": {"type": "object", "properties": {}}}
 MARK = {"type": "ephemeral"}
 LONG_MARK = {"type": "ephemeral", "ttl": "1h"}
+PROVIDER_OPTIONS = {
+    "openai": {"verbosity": "low"},
+    "anthropic": {"stop_sequences": ["END"]},
+    "gemini": {"mediaResolution": "MEDIA_RESOLUTION_LOW"},
+    "server": {"min_p": 0.05, "repetition_penalty": 1.1},
+}
 
 
 def text(words, **fields):
@@ -135,8 +141,8 @@ def plain_requests():
     files = [file("image", "png"), file("document", "pdf"), file("document", "csv"), text("What is this?")]
     yield "files", chat([user(files)])
     yield "video", chat([user([file("video", "mp4"), text("What is this?")])])
-    options = {"openai": {"verbosity": "low"}, "gemini": {"mediaResolution": "MEDIA_RESOLUTION_LOW"}}
-    yield "options", chat(provider_options=options)
+    yield "image and table", chat([user([file("image", "png"), file("document", "csv"), text("What is this?")])])
+    yield "options", chat(provider_options=PROVIDER_OPTIONS)
 
 
 def embedding_requests():

@@ -5,49 +5,51 @@ import os
 import subprocess
 
 import pytest
-from request_types import faults
-from sample_requests import sample_requests
+from request_types import SERVER_FIELDS, faults
+from sample_requests import PROVIDER_OPTIONS, sample_requests
 
+SAMPLES = sample_requests()
+NAMES = [request["name"] for request in SAMPLES]
+EMBEDDINGS = [request["name"] for request in SAMPLES if "input_text" in request["params"]]
+CHATS = [name for name in NAMES if name not in EMBEDDINGS]
+
+BUDGETS = [f"enabled {display}" for display in (None, "summarized", "omitted")]
+OPENAI_RESPONSES = dict.fromkeys(BUDGETS, "budget") | {"video": "video"}
+OPENAI_CHAT = OPENAI_RESPONSES | {"files in a result": "file"}
+GEMINI_LEVELS = dict.fromkeys(BUDGETS, "budget_tokens") | {"embeddings": "one text"}
 REFUSED = {
-    "chat": {
-        "enabled None": "budget",
-        "enabled summarized": "budget",
-        "enabled omitted": "budget",
-        "files in a result": "file",
-        "video": "video",
-    },
-    "responses": {
-        "enabled None": "budget",
-        "enabled summarized": "budget",
-        "enabled omitted": "budget",
-        "video": "video",
-    },
-    "anthropic": {"video": "video"}
-    | {name: "embeddings" for name in ("embedding", "embeddings", "dimensions")}
-    | {
-        f"input type {kind}": "embeddings"
-        for kind in ("query", "document", "similarity", "classification", "clustering")
-    },
+    "chat": OPENAI_CHAT,
+    "chat-flex": OPENAI_CHAT,
+    "groq": OPENAI_CHAT,
+    "responses": OPENAI_RESPONSES,
+    "responses-flex": OPENAI_RESPONSES,
+    "azure": OPENAI_RESPONSES,
+    "server": {"files in a result": "file", "files": "PDF", "marked files": "PDF"},
+    "anthropic": {"video": "video"} | dict.fromkeys(EMBEDDINGS, "embeddings"),
     "gemini-budgets": {"embeddings": "one text"},
-    "gemini-levels": {
-        "enabled None": "budget_tokens",
-        "enabled summarized": "budget_tokens",
-        "enabled omitted": "budget_tokens",
-        "embeddings": "one text",
-    },
+    "gemini-levels": GEMINI_LEVELS,
+    "gemini-flex": GEMINI_LEVELS | {name: "flex" for name in EMBEDDINGS if name != "embeddings"},
 }
 """By route, the requests that an encoder refuses, and a word of the reason. Loads with them are refused before."""
+
+TIERS = {"chat-flex": "service_tier", "responses-flex": "service_tier", "gemini-flex": "serviceTier"}
+"""The field of the tier, by route."""
+
+ROUTES_WITHOUT_EMBEDDINGS = ("chat-flex", "responses-flex")
+"""The catalogue refuses routes of embeddings by flex."""
+
+CASES = [
+    (route, name) for route in REFUSED for name in (CHATS if route in ROUTES_WITHOUT_EMBEDDINGS else NAMES)
+]
 
 
 @pytest.fixture(scope="session")
 def encoded():
     """What the encoders write, by route and name of the request."""
-    requests = sample_requests()
-    names = [request["name"] for request in requests]
-    assert len(set(names)) == len(names), "two requests have the same name"
+    assert len(set(NAMES)) == len(NAMES), "two requests have the same name"
     printed = subprocess.run(
         [os.environ["ENCODED_REQUESTS"]],
-        input=json.dumps(requests),
+        input=json.dumps(SAMPLES),
         capture_output=True,
         check=True,
         text=True,
@@ -56,11 +58,11 @@ def encoded():
     return {(line["route"], line["name"]): line for line in lines}
 
 
-NAMES = [request["name"] for request in sample_requests()]
+def test_each_route_is_checked(encoded):
+    assert {route for route, _ in encoded} == set(REFUSED)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("route", ["chat", "responses", "anthropic", "gemini-levels", "gemini-budgets"])
+@pytest.mark.parametrize(("route", "name"), CASES)
 def test_an_encoded_request_has_the_types_of_the_client(encoded, route, name):
     line = encoded[route, name]
     reason = REFUSED[route].get(name)
@@ -68,24 +70,60 @@ def test_an_encoded_request_has_the_types_of_the_client(encoded, route, name):
         assert reason in line["refusal"]
         return
     assert line["refusal"] is None
-    # Both APIs of OpenAI have the same embeddings.
-    api = "chat" if line["kind"] == "embedding" and route == "responses" else line["api"]
-    assert faults(api, line["kind"], line["body"]) == []
+    assert faults(line["api"], line["kind"], line["body"]) == []
 
 
-def test_a_flex_request_has_the_types_of_the_client(encoded):
-    line = encoded["gemini-flex", "plain"]
-    assert line["body"]["serviceTier"] == "flex"
-    assert faults("gemini", "chat", line["body"]) == []
+@pytest.mark.parametrize("route", REFUSED)
+def test_only_a_flex_request_names_its_tier(encoded, route):
+    field = TIERS.get(route)
+    for name in CHATS:
+        body = encoded[route, name]["body"]
+        if body is not None:
+            tiers = {key: body[key] for key in ("service_tier", "serviceTier") if key in body}
+            assert tiers == ({} if field is None else {field: "flex"}), name
 
 
-@pytest.mark.parametrize("route", ["chat", "responses", "anthropic", "gemini-levels"])
+PLACES_OF_OPTIONS = {
+    "chat": ("openai", []),
+    "responses": ("openai", ["text"]),
+    "azure": ("openai", ["text"]),
+    "groq": ("openai", []),
+    "anthropic": ("anthropic", []),
+    "gemini-levels": ("gemini", ["generationConfig"]),
+    "server": ("server", []),
+}
+"""By route, the kind of its provider, and the object with the options."""
+
+
+@pytest.mark.parametrize("route", PLACES_OF_OPTIONS)
+def test_options_of_the_caller_go_to_their_kind_of_provider(encoded, route):
+    kind, place = PLACES_OF_OPTIONS[route]
+    body = encoded[route, "options"]["body"]
+    target = body
+    for step in place:
+        target = target[step]
+    assert {key: target.get(key) for key in PROVIDER_OPTIONS[kind]} == PROVIDER_OPTIONS[kind]
+    others = {key for other, options in PROVIDER_OPTIONS.items() if other != kind for key in options}
+    assert others.isdisjoint(body) and others.isdisjoint(target)
+
+
+def test_a_server_gets_each_field_that_only_servers_have(encoded):
+    bodies = [encoded["server", name]["body"] for name in CHATS]
+    sent = {key for body in bodies if body is not None for key in body}
+    assert set(SERVER_FIELDS) <= sent
+    assert any("video_url" in json.dumps(body) for body in bodies)
+
+
+@pytest.mark.parametrize(
+    "route",
+    ["chat", "responses", "azure", "groq", "server", "anthropic", "gemini-levels", "gemini-budgets"],
+)
 @pytest.mark.parametrize("name", ["plain", "tool loop", "format", "marked text"])
 def test_a_planted_field_is_found_at_every_level(encoded, route, name):
     """The check itself: each object of the request that has a type of the client refuses another field."""
     line = encoded[route, name]
     places = list(typed_objects(line["body"]))
-    assert len(places) > 2
+    assert len(places) > 1
     for place in places:
         planted = json.loads(json.dumps(line["body"]))
         target = planted
@@ -119,6 +157,10 @@ def typed_objects(value, place=()):
             yield from typed_objects(inner, (*place, index))
 
 
+def user(part):
+    return {"role": "user", "content": [part]}
+
+
 @pytest.mark.parametrize(
     ("api", "kind", "body"),
     [
@@ -127,6 +169,9 @@ def typed_objects(value, place=()):
         ("chat", "embedding", {"model": "m", "input": "a", "taskType": "CLUSTERING"}),
         ("responses", "chat", {"model": "m", "input": "a", "stop": ["END"]}),
         ("responses", "chat", {"model": "m", "input": "a", "reasoning_effort": "low"}),
+        ("server", "chat", {"model": "m", "messages": [], "max_tokens": 5, "n_predict": 5}),
+        ("server", "chat", {"model": "m", "messages": [], "top_k": "5"}),
+        ("server", "chat", {"model": "m", "messages": [user({"type": "video_url", "video_url": "a"})]}),
         ("anthropic", "chat", {"model": "m", "max_tokens": 5, "messages": [], "seed": 1}),
         ("anthropic", "chat", {"model": "m", "messages": []}),
         ("gemini", "chat", {"contents": [], "generationConfig": {"max_tokens": 5, "seed": 1}}),

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
@@ -28,6 +29,18 @@ class Account:
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(urllib.request.Request(url, data=data, method=method)) as answer:
             return json.load(answer)
+
+    def call(self, method, path, body=None):
+        """The status and the text of the answer, without a client that could change them."""
+        headers = {"authorization": f"Bearer {self.key}", "x-api-key": self.key, "x-goog-api-key": self.key}
+        headers |= {"content-type": "application/json", "anthropic-version": "2023-06-01"}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url(path), data=data, method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
 
     def faults(self, *faults):
         self.admin("PUT", "faults", list(faults))

@@ -3,13 +3,13 @@
 use outbound::provider::batch_provider::{JobStatus, ProviderFileId, ResultLocation};
 use outbound::provider::client::ProviderCallFailure;
 
-use super::simulated::{BATCH_PROVIDERS, SimulatedBatchProvider};
+use super::simulated::{BATCH_SERVICES, SimulatedBatchProvider};
 use super::{job_request, label, spool, spool_items};
 
 #[tokio::test]
 async fn results_are_gone_after_the_files_and_the_job_were_deleted() {
-    for provider in BATCH_PROVIDERS {
-        let stage = SimulatedBatchProvider::start(provider).await;
+    for service in BATCH_SERVICES {
+        let stage = SimulatedBatchProvider::start(service).await;
         let jobs = &stage.jobs;
         let lines = spool_items(&**jobs, &["a", "b"]).await;
         let mut order = job_request(2);
@@ -17,7 +17,7 @@ async fn results_are_gone_after_the_files_and_the_job_were_deleted() {
         let job = jobs.create_job(&order, &lines).await.unwrap();
         let seen = stage.final_status(&job).await;
         let JobStatus::Ended { results, .. } = seen else {
-            panic!("{provider} {seen:?}")
+            panic!("{service} {seen:?}")
         };
         assert_eq!(stage.results(&job, &results).await.len(), 2);
         let files = results.iter().filter_map(|location| match location {
@@ -36,7 +36,7 @@ async fn results_are_gone_after_the_files_and_the_job_were_deleted() {
             let read = jobs
                 .download_results(&job, location, &mut spool().await)
                 .await;
-            assert_eq!(read, Err(ProviderCallFailure::NotFound), "{provider}");
+            assert_eq!(read, Err(ProviderCallFailure::NotFound), "{service}");
         }
     }
 }

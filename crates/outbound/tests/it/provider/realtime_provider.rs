@@ -6,9 +6,8 @@ use domain::outcome::Outcome;
 use domain::reason_code::FailureCode;
 use domain::response_shape::ResponseShape;
 use domain::route::{ChatApi, InferenceMode, Route};
-use domain::token_buckets::TokenBuckets;
 use outbound::provider::client::{ProviderCallFailure, ProviderOptions};
-use outbound::provider::item_result::ItemResult;
+use outbound::provider::item_result::{ItemBill, ItemResult};
 use outbound::provider::media::NoMedia;
 use outbound::provider::openai::OpenAiService;
 use outbound::provider::realtime::{
@@ -97,7 +96,7 @@ async fn what_is_wrong_with_an_item_fails_it() {
     let failed = |code: FailureCode, message: &str| {
         Ok(ItemResult::Failure {
             failure: code.with_message(message),
-            billed: TokenBuckets::default(),
+            billed: ItemBill::default(),
         })
     };
     assert_eq!(

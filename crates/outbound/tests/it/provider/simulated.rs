@@ -1,5 +1,6 @@
 //! Each batch provider against the simulator, whose clock the tests move by hand.
 
+use std::fmt;
 use std::time::Duration;
 
 use domain::model_answer::ModelAnswer;
@@ -8,49 +9,111 @@ use domain::response_shape::ResponseShape;
 use domain::time::Timestamp;
 use outbound::provider::ProviderJobId;
 use outbound::provider::batch_provider::{
-    BatchProvider, JobSearch, JobStatus, ProviderFileId, ResultLocation,
+    BatchProvider, JobSearch, JobStatus, ProviderFileId, ProviderJobRequest, ResultLocation,
 };
 use outbound::provider::client::ProviderCallFailure;
 use outbound::provider::item_result::ItemResult;
+use outbound::provider::openai::{OpenAi, OpenAiService};
+use outbound::provider::spool::Spool;
 use simulator::{FaultName, Options, SimulatedFault, SimulatedProvider, Simulator};
+use tokio_rustls::rustls::RootCertStore;
 
 use super::{
-    SECRET, TIMEOUTS, anthropic, gemini, item, job_request, label, openai, read_lines, spool,
+    SECRET, TIMEOUTS, anthropic, gemini, item, job_request, label, options, read_lines, spool,
     spool_items,
 };
 
-pub(super) const BATCH_PROVIDERS: [SimulatedProvider; 3] = [
-    SimulatedProvider::OpenAi,
-    SimulatedProvider::Anthropic,
-    SimulatedProvider::Gemini,
+/// A service with batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BatchService {
+    OpenAi,
+    Azure,
+    Groq,
+    Anthropic,
+    Gemini,
+}
+
+pub(super) const BATCH_SERVICES: [BatchService; 5] = [
+    BatchService::OpenAi,
+    BatchService::Azure,
+    BatchService::Groq,
+    BatchService::Anthropic,
+    BatchService::Gemini,
 ];
+
+/// Those with the API of `OpenAI`.
+pub(super) const OPENAI_SERVICES: [(BatchService, OpenAiService); 3] = [
+    (BatchService::OpenAi, OpenAiService::OPENAI),
+    (BatchService::Azure, OpenAiService::AZURE),
+    (BatchService::Groq, OpenAiService::GROQ),
+];
+
+impl BatchService {
+    /// The simulated provider that has the accounts.
+    pub(super) const fn provider(self) -> SimulatedProvider {
+        match self {
+            Self::OpenAi | Self::Azure | Self::Groq => SimulatedProvider::OpenAi,
+            Self::Anthropic => SimulatedProvider::Anthropic,
+            Self::Gemini => SimulatedProvider::Gemini,
+        }
+    }
+
+    /// Where the simulator speaks the dialect of this service.
+    pub(super) fn base_url(self, simulator: &Simulator) -> String {
+        let path = match self {
+            Self::OpenAi => "openai/v1",
+            Self::Azure => "azure/openai/v1",
+            Self::Groq => "groq/openai/v1",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        };
+        format!("http://{}/{path}", simulator.address())
+    }
+
+    fn batch_provider(self, base: &str) -> Box<dyn BatchProvider> {
+        let service = match self {
+            Self::OpenAi => OpenAiService::OPENAI,
+            Self::Azure => OpenAiService::AZURE,
+            Self::Groq => OpenAiService::GROQ,
+            Self::Anthropic => return Box::new(anthropic(base, TIMEOUTS)),
+            Self::Gemini => return Box::new(gemini(base, TIMEOUTS)),
+        };
+        let roots = RootCertStore::empty();
+        Box::new(OpenAi::for_service(options(base, TIMEOUTS), roots, service).unwrap())
+    }
+}
+
+impl fmt::Display for BatchService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenAi => "openai",
+            Self::Azure => "azure",
+            Self::Groq => "groq",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        })
+    }
+}
 
 pub(super) struct SimulatedBatchProvider {
     pub(super) simulator: Simulator,
-    pub(super) provider: SimulatedProvider,
+    pub(super) service: BatchService,
     pub(super) jobs: Box<dyn BatchProvider>,
 }
 
 impl SimulatedBatchProvider {
-    pub(super) async fn start(provider: SimulatedProvider) -> Self {
+    pub(super) async fn start(service: BatchService) -> Self {
         let simulator = Simulator::start(Options::manual()).await.unwrap();
-        let base = simulator.base_url(provider);
-        let jobs: Box<dyn BatchProvider> = match provider {
-            SimulatedProvider::OpenAi | SimulatedProvider::Server => {
-                Box::new(openai(&format!("{base}/v1"), TIMEOUTS))
-            }
-            SimulatedProvider::Anthropic => Box::new(anthropic(&base, TIMEOUTS)),
-            SimulatedProvider::Gemini => Box::new(gemini(&base, TIMEOUTS)),
-        };
+        let jobs = service.batch_provider(&service.base_url(&simulator));
         Self {
             simulator,
-            provider,
+            service,
             jobs,
         }
     }
 
-    pub(super) async fn with_faults(provider: SimulatedProvider, faults: &[FaultName]) -> Self {
-        let stage = Self::start(provider).await;
+    pub(super) async fn with_faults(service: BatchService, faults: &[FaultName]) -> Self {
+        let stage = Self::start(service).await;
         stage.set_faults(
             faults
                 .iter()
@@ -60,14 +123,15 @@ impl SimulatedBatchProvider {
         stage
     }
 
-    pub(super) async fn with_fault_once(provider: SimulatedProvider, fault: FaultName) -> Self {
-        let stage = Self::start(provider).await;
+    pub(super) async fn with_fault_once(service: BatchService, fault: FaultName) -> Self {
+        let stage = Self::start(service).await;
         stage.set_faults(vec![SimulatedFault::once(fault)]);
         stage
     }
 
     pub(super) fn set_faults(&self, faults: Vec<SimulatedFault>) {
-        self.simulator.set_faults(self.provider, SECRET, faults);
+        let provider = self.service.provider();
+        self.simulator.set_faults(provider, SECRET, faults);
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -75,7 +139,7 @@ impl SimulatedBatchProvider {
     }
 
     pub(super) fn created_jobs(&self) -> usize {
-        self.simulator.jobs(self.provider, SECRET).len()
+        self.simulator.jobs(self.service.provider(), SECRET).len()
     }
 
     pub(super) async fn submit(
@@ -83,9 +147,19 @@ impl SimulatedBatchProvider {
         texts: &[&str],
     ) -> Result<ProviderJobId, ProviderCallFailure> {
         let spool = spool_items(&*self.jobs, texts).await;
-        let mut order = job_request(texts.len() as u64);
-        order.upload = self.jobs.upload(&label(), &spool).await?;
-        self.jobs.create_job(&order, &spool).await
+        self.submit_lines(job_request(texts.len() as u64), &spool)
+            .await
+    }
+
+    /// Submits lines that the test has encoded.
+    pub(super) async fn submit_lines(
+        &self,
+        order: ProviderJobRequest,
+        lines: &Spool,
+    ) -> Result<ProviderJobId, ProviderCallFailure> {
+        let upload = self.jobs.upload(&label(), lines).await?;
+        let order = ProviderJobRequest { upload, ..order };
+        self.jobs.create_job(&order, lines).await
     }
 
     /// The status after every job has ended.
@@ -132,13 +206,18 @@ impl SimulatedBatchProvider {
     /// Runs a job to its end and returns its results.
     pub(super) async fn run(&self, texts: &[&str]) -> Vec<(usize, String)> {
         let job = self.submit(texts).await.unwrap();
-        let seen = self.final_status(&job).await;
+        self.finish(&job).await
+    }
+
+    /// Waits until a job has ended and returns its results.
+    pub(super) async fn finish(&self, job: &ProviderJobId) -> Vec<(usize, String)> {
+        let seen = self.final_status(job).await;
         assert!(matches!(seen, JobStatus::Ended { .. }), "{seen:?}");
         let results = match seen {
             JobStatus::Ended { results, .. } => results,
             JobStatus::Running { .. } | JobStatus::Failed { .. } | JobStatus::Gone => Vec::new(),
         };
-        self.results(&job, &results).await
+        self.results(job, &results).await
     }
 }
 

@@ -13,14 +13,14 @@ use outbound::provider::realtime::RealtimeProvider as _;
 use serde_json::json;
 use simulator::{FaultName, Options, SimulatedFault, SimulatedProvider, Simulator, rule};
 
-use super::simulated::{BATCH_PROVIDERS, SimulatedBatchProvider, describe};
-use super::{SECRET, TIMEOUTS, item, job_request, label, plain_route, realtime, spool};
+use super::simulated::{BATCH_SERVICES, BatchService, SimulatedBatchProvider, describe};
+use super::{SECRET, TIMEOUTS, item, job_request, plain_route, realtime, spool};
 use crate::support::LONG_TIMEOUT;
 
 #[tokio::test]
 async fn a_job_runs_and_ends_and_every_item_gets_its_own_answer() {
-    for provider in BATCH_PROVIDERS {
-        let stage = SimulatedBatchProvider::with_faults(provider, &[FaultName::Shuffle]).await;
+    for service in BATCH_SERVICES {
+        let stage = SimulatedBatchProvider::with_faults(service, &[FaultName::Shuffle]).await;
         let texts: Vec<String> = (0..50).map(|number| format!("text {number}")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let job = stage.submit(&texts).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_job_runs_and_ends_and_every_item_gets_its_own_answer() {
             let expected = format!("{:?} EndTurn", rule::chat_text(text));
             assert!(
                 described.starts_with(&expected),
-                "{provider} {number} {described}"
+                "{service} {number} {described}"
             );
         }
     }
@@ -70,82 +70,100 @@ async fn every_provider_reports_the_result_of_an_item_alike() {
         "[[missing]]",
         "[[twice]]",
     ];
-    let mut rows = String::new();
-    for provider in BATCH_PROVIDERS {
-        let stage = SimulatedBatchProvider::start(provider).await;
+    let mut reports: Vec<(String, String)> = Vec::new();
+    for service in BATCH_SERVICES {
+        let stage = SimulatedBatchProvider::start(service).await;
+        let mut rows = String::new();
         for (number, described) in stage.run(&texts).await {
-            writeln!(rows, "{provider} {}: {described}", texts[number]).unwrap();
+            writeln!(rows, "{}: {described}", texts[number]).unwrap();
+        }
+        match reports.iter_mut().find(|(_, other)| *other == rows) {
+            Some((names, _)) => write!(names, ", {service}").unwrap(),
+            None => reports.push((service.to_string(), rows)),
         }
     }
-    insta::assert_snapshot!(rows, @r#"
-    openai plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
-    openai [[fail 400]]: failed: simulated failure 400
-    openai [[fail 404]]: failed: simulated failure 404
-    openai [[fail 401]]: retry: status 401
-    openai [[fail 429]]: retry: status 429
-    openai [[fail 500]]: retry: status 500
-    openai [[fail 529]]: retry: status 529
-    openai [[blocked]]: failed: blocked by provider: content_filter
-    openai [[refuse]]: "I'm sorry, but I can't help with that." EndTurn, 3+8
-    openai [[no-usage]]: "sim:08ec9f1a16fdc05a [[no-usage]]" EndTurn, usage unknown, 0+0
-    openai [[absurd-usage]]: "sim:7b9b57ae51e73e09 [[absurd-usage]]" EndTurn, usage unknown, 0+0
-    openai [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
-    openai [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
-    anthropic plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
-    anthropic [[fail 400]]: failed: simulated failure 400
-    anthropic [[fail 404]]: failed: simulated failure 404
-    anthropic [[fail 401]]: account: authentication_error (status 401)
-    anthropic [[fail 429]]: retry: status 429
-    anthropic [[fail 500]]: retry: status 500
-    anthropic [[fail 529]]: retry: status 529
-    anthropic [[blocked]]: failed: blocked by provider: refusal
-    anthropic [[refuse]]: "I'm sorry, but I can't help with that." EndTurn, 3+8
-    anthropic [[no-usage]]: "sim:08ec9f1a16fdc05a [[no-usage]]" EndTurn, usage unknown, 0+0
-    anthropic [[absurd-usage]]: "sim:7b9b57ae51e73e09 [[absurd-usage]]" EndTurn, usage unknown, 0+0
-    anthropic [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
-    anthropic [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
-    gemini plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
-    gemini [[fail 400]]: failed: simulated failure 400
-    gemini [[fail 404]]: failed: simulated failure 404
-    gemini [[fail 401]]: account: status 401
-    gemini [[fail 429]]: retry: status 429
-    gemini [[fail 500]]: retry: status 500
-    gemini [[fail 529]]: retry: status 503
-    gemini [[blocked]]: failed: blocked by provider: SAFETY
-    gemini [[refuse]]: "I'm sorry, but I can't help with that." EndTurn, 3+8
-    gemini [[no-usage]]: "sim:08ec9f1a16fdc05a [[no-usage]]" EndTurn, usage unknown, 0+0
-    gemini [[absurd-usage]]: "sim:7b9b57ae51e73e09 [[absurd-usage]]" EndTurn, usage unknown, 0+0
-    gemini [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
-    gemini [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
+    let reports = reports
+        .iter()
+        .map(|(names, rows)| format!("{names}:\n{rows}"));
+    let reports: Vec<String> = reports.collect();
+    insta::assert_snapshot!(reports.join("\n"), @r#"
+    openai, azure, groq:
+    plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
+    [[fail 400]]: failed: simulated failure 400
+    [[fail 404]]: failed: simulated failure 404
+    [[fail 401]]: retry: status 401
+    [[fail 429]]: retry: status 429
+    [[fail 500]]: retry: status 500
+    [[fail 529]]: retry: status 529
+    [[blocked]]: failed: blocked by provider: content_filter
+    [[refuse]]: "I'm sorry, but I can't help with that." EndTurn, 3+8
+    [[no-usage]]: "sim:08ec9f1a16fdc05a [[no-usage]]" EndTurn, usage unknown, 0+0
+    [[absurd-usage]]: "sim:7b9b57ae51e73e09 [[absurd-usage]]" EndTurn, usage unknown, 0+0
+    [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
+    [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
+
+    anthropic:
+    plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
+    [[fail 400]]: failed: simulated failure 400
+    [[fail 404]]: failed: simulated failure 404
+    [[fail 401]]: account: authentication_error (status 401)
+    [[fail 429]]: retry: status 429
+    [[fail 500]]: retry: status 500
+    [[fail 529]]: retry: status 529
+    [[blocked]]: failed: blocked by provider: refusal
+    [[refuse]]: "I'm sorry, but I can't help with that." EndTurn, 3+8
+    [[no-usage]]: "sim:08ec9f1a16fdc05a [[no-usage]]" EndTurn, usage unknown, 0+0
+    [[absurd-usage]]: "sim:7b9b57ae51e73e09 [[absurd-usage]]" EndTurn, usage unknown, 0+0
+    [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
+    [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
+
+    gemini:
+    plain: "sim:a116c9ed46d62077 plain" EndTurn, 2+2
+    [[fail 400]]: failed: simulated failure 400
+    [[fail 404]]: failed: simulated failure 404
+    [[fail 401]]: account: status 401
+    [[fail 429]]: retry: status 429
+    [[fail 500]]: retry: status 500
+    [[fail 529]]: retry: status 503
+    [[blocked]]: failed: blocked by provider: SAFETY
+    [[refuse]]: "I'm sorry, but I can't help with that." EndTurn, 3+8
+    [[no-usage]]: "sim:08ec9f1a16fdc05a [[no-usage]]" EndTurn, usage unknown, 0+0
+    [[absurd-usage]]: "sim:7b9b57ae51e73e09 [[absurd-usage]]" EndTurn, usage unknown, 0+0
+    [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
+    [[twice]]: "sim:055210ece9e1b83d [[twice]]" EndTurn, 3+2
     "#);
 }
 
 #[tokio::test]
 async fn lines_that_are_doubled_missing_blank_or_unknown_are_told_apart() {
-    for provider in BATCH_PROVIDERS {
+    for service in BATCH_SERVICES {
         let faults = [
             FaultName::DuplicateLines,
             FaultName::MissingLines,
             FaultName::UnknownLines,
             FaultName::BlankLines,
         ];
-        let stage = SimulatedBatchProvider::with_faults(provider, &faults).await;
+        let stage = SimulatedBatchProvider::with_faults(service, &faults).await;
         let found = stage.run(&["a", "b", "c", "d"]).await;
         let unknown = found.iter().filter(|(number, _)| *number == usize::MAX);
-        assert!(unknown.count() >= 1, "{provider} {found:?}");
+        assert!(unknown.count() >= 1, "{service} {found:?}");
         let mut numbers: Vec<usize> = found.iter().map(|(number, _)| *number).collect();
         numbers.retain(|number| *number < 4);
         let all = numbers.len();
         numbers.dedup();
-        assert!(numbers.len() < all, "{provider} none is doubled: {found:?}");
-        assert!(numbers.len() < 4, "{provider} none is missing: {found:?}");
+        assert!(numbers.len() < all, "{service} none is doubled: {found:?}");
+        assert!(numbers.len() < 4, "{service} none is missing: {found:?}");
     }
 }
 
 #[tokio::test]
 async fn embeddings_run_where_there_are_any() {
-    for provider in [SimulatedProvider::OpenAi, SimulatedProvider::Gemini] {
-        let stage = SimulatedBatchProvider::start(provider).await;
+    for service in [
+        BatchService::OpenAi,
+        BatchService::Azure,
+        BatchService::Gemini,
+    ] {
+        let stage = SimulatedBatchProvider::start(service).await;
         let (mut lines, route) = (spool().await, plain_route(InferenceMode::Batch));
         for number in 0..3 {
             let text = format!("text {number}");
@@ -159,17 +177,12 @@ async fn embeddings_run_where_there_are_any() {
         }
         let mut order = job_request(3);
         order.kind = ModelKind::Embedding;
-        order.upload = stage.jobs.upload(&label(), &lines).await.unwrap();
-        let job = stage.jobs.create_job(&order, &lines).await.unwrap();
-        let seen = stage.final_status(&job).await;
-        let JobStatus::Ended { results, .. } = seen else {
-            panic!("{seen:?}")
-        };
-        let found = stage.results(&job, &results).await;
+        let job = stage.submit_lines(order, &lines).await.unwrap();
+        let found = stage.finish(&job).await;
         assert_eq!(found.len(), 3);
         for (number, described) in found {
             let vector = rule::embedding(&format!("text {number}"), 8);
-            assert_eq!(described, format!("{:?}", [vector]), "{provider}");
+            assert_eq!(described, format!("{:?}", [vector]), "{service}");
         }
     }
 }
@@ -177,20 +190,19 @@ async fn embeddings_run_where_there_are_any() {
 #[tokio::test]
 async fn gemini_may_answer_a_file_inside_the_job() {
     let stage =
-        SimulatedBatchProvider::with_faults(SimulatedProvider::Gemini, &[FaultName::InlineAnswer])
-            .await;
+        SimulatedBatchProvider::with_faults(BatchService::Gemini, &[FaultName::InlineAnswer]).await;
     let found = stage.run(&["a", "[[fail 503]]"]).await;
     assert!(found[0].1.contains("sim:"), "{found:?}");
     assert_eq!(found[1].1, "retry: status 503");
     // A result without a key belongs to no item.
     let faults = [FaultName::InlineAnswer, FaultName::MetadataMissing];
-    let stage = SimulatedBatchProvider::with_faults(SimulatedProvider::Gemini, &faults).await;
+    let stage = SimulatedBatchProvider::with_faults(BatchService::Gemini, &faults).await;
     assert_eq!(
         stage.run(&["a"]).await,
         [(usize::MAX, "unknown item".to_owned())]
     );
     let stage = SimulatedBatchProvider::with_faults(
-        SimulatedProvider::Gemini,
+        BatchService::Gemini,
         &[FaultName::StatusInsteadOfError],
     )
     .await;
