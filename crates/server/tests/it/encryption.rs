@@ -57,14 +57,9 @@ struct MarkedContents {
     file: String,
 }
 
-/// Loads a cargo that is answered and called back, one that fails, and a file.
-async fn store_markers(service: &mut TestService, customer: &Customer) -> MarkedContents {
-    let receiver = ScriptedReceiver::start([
-        plain_reply(500, CALLBACK_ANSWER),
-        plain_reply(200, CALLBACK_ANSWER),
-    ])
-    .await;
-    let url = format!("{}?token={URL_QUERY}", receiver.url());
+/// Loads a cargo that is answered, one that fails, and a file. Both cargo are called back.
+async fn load_markers(service: &mut TestService, customer: &Customer, url: &str) -> MarkedContents {
+    let url = format!("{url}?token={URL_QUERY}");
     let mut body = chat_request(PROMPT, Some(&url));
     body["metadata"] = json!({ "note": METADATA });
     let cargo = service.load(customer, &body).await;
@@ -72,7 +67,7 @@ async fn store_markers(service: &mut TestService, customer: &Customer) -> Marked
         mock_behaviour: MockBehaviour::Fail(format!("{PROVIDER_ERROR} was said")),
         ..Model::plain("refusing", "mock", ModelKind::Chat)
     });
-    let mut body = chat_request("No.", None);
+    let mut body = chat_request("No.", Some(&url));
     body["params"]["model"] = json!("refusing");
     let failed = service.load(customer, &body).await;
     let mut body = create_file_request_of_size(100);
@@ -80,17 +75,30 @@ async fn store_markers(service: &mut TestService, customer: &Customer) -> Marked
     body["metadata"] = json!({ "note": FILE_METADATA });
     let file = service.post_file(customer, &body).await.body;
     let file = file["id"].as_str().unwrap().to_owned();
+    MarkedContents {
+        cargo,
+        failed,
+        file,
+    }
+}
+
+/// It refuses the first callback of each cargo, and acknowledges the second one.
+async fn start_receiver() -> ScriptedReceiver {
+    let statuses = [500, 500, 200, 200];
+    ScriptedReceiver::start(statuses.map(|status| plain_reply(status, CALLBACK_ANSWER))).await
+}
+
+/// Loads contents, until both callbacks are acknowledged.
+async fn store_markers(service: &mut TestService, customer: &Customer) -> MarkedContents {
+    let receiver = start_receiver().await;
+    let stored = load_markers(service, customer, &receiver.url()).await;
     service.clock.advance(MOCK_DELAY);
     service.run_until_idle().await;
     service.clock.advance(FIRST_RETRY);
     service.run_until_idle().await;
     let now = service.now();
     service.worker_sets[0].sweep.step(now).await.unwrap();
-    MarkedContents {
-        cargo,
-        failed,
-        file,
-    }
+    stored
 }
 
 async fn assert_readable(service: &TestService, customer: &Customer, stored: &MarkedContents) {

@@ -1,22 +1,26 @@
 //! Texts of customers are in no file of the database, its write-ahead log, logs or temporary files.
 //!
 //! With TLS to PostgreSQL, they are not on the wire. Without encryption and TLS, the same searches
-//! find each of them.
+//! find each of them. After the project is erased, and under zero retention, no reader shows them.
 
+mod content_removal;
+mod dashboard_session;
 mod disk_search;
 mod marked_work;
 mod marker;
+mod marker_readers;
 mod marker_receiver;
 mod text_search;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use crate::chaos::markers::disk_search::{OpenFileSearch, SearchFindings};
 use crate::chaos::markers::marked_work::MarkedWork;
 use crate::chaos::markers::marker::Markers;
+use crate::chaos::markers::marker_receiver::MarkerReceiver;
 use crate::chaos::markers::text_search::TextSearch;
 use crate::harness::environment::base_environment::BaseEnvironment;
 use crate::harness::environment::deployment::Deployment;
@@ -50,6 +54,8 @@ struct PartFindings {
     job_files: SearchFindings,
     /// Between the service and PostgreSQL.
     wire: SearchFindings,
+    /// What readers showed before and after the contents were removed, if the part removes them.
+    removal: Option<TrialVerdict>,
 }
 
 pub async fn run(common: &CommonOptions, options: &ChaosMarkersOptions) -> Result<TrialVerdict> {
@@ -57,15 +63,18 @@ pub async fn run(common: &CommonOptions, options: &ChaosMarkersOptions) -> Resul
     verdict
         .record("cargo", options.cargo)
         .record("small", options.small);
-    for (part, protection) in [
-        ("encrypted", ContentProtection::Encrypted),
-        ("tls", ContentProtection::Tls),
-        ("plain", ContentProtection::Plain),
+    for (part, removal, protection) in [
+        ("encrypted", "erased", ContentProtection::Encrypted),
+        ("tls", "", ContentProtection::Tls),
+        ("plain", "zero_retention", ContentProtection::Plain),
     ] {
         report_progress(format!("markers: {part}"));
         let markers = Markers::draw();
         let found = Box::pin(run_part(common, options, protection, &markers)).await?;
         verdict.merge_part(part, judge(protection, &markers, &found));
+        if let Some(judged) = found.removal {
+            verdict.merge_part(removal, judged);
+        }
     }
     Ok(verdict)
 }
@@ -77,8 +86,7 @@ async fn run_part(
     markers: &Markers,
 ) -> Result<PartFindings> {
     let mut servers = FilesServers::start(common).await?;
-    let scratch = servers.base.scratch.path().to_owned();
-    let temporary = scratch.join("temporary");
+    let temporary = servers.base.scratch.join("temporary");
     fs::create_dir(&temporary).context("creating a folder for temporary files")?;
     let folder = temporary.display().to_string();
     servers.base.longshored.set_env_var("TMPDIR", &folder);
@@ -99,13 +107,15 @@ async fn run_part(
         folder: &temporary,
         findings: SearchFindings::default(),
     };
+    let receiver = MarkerReceiver::start(&markers.callback_answer, true).await?;
     let work = MarkedWork {
         environment: &environment,
         simulator: &simulator,
         markers,
+        receiver: &receiver,
         cargo: options.cargo,
     };
-    job_files.search_during(work.run()).await?;
+    let records = job_files.search_during(work.run()).await?;
     let job_files = job_files.findings;
 
     report_progress("searching");
@@ -113,22 +123,26 @@ async fn run_part(
     for stream in relay.streams() {
         wire.search_bytes(&search, &stream, "the wire");
     }
-    let files = if protection == ContentProtection::Tls {
-        None
-    } else {
-        let logs = environment
-            .service
-            .scratch
-            .log_folder(common.logs.as_deref())?;
-        let server = environment.service.database_server()?;
-        server.switch_wal().await?;
-        server.checkpoint().await?;
-        Some(search_files(&search, &scratch, &logs)?)
-    };
+    let logs = common.logs.as_deref();
+    let (service, mut files, mut removal) = (&environment.service, None, None);
+    if protection != ContentProtection::Tls {
+        files = Some(SearchFindings::of_trial(&search, service, logs).await?);
+    }
+    if protection == ContentProtection::Plain {
+        removal = Some(content_removal::judge_zero_retention(&environment, &simulator).await?);
+    }
+    if protection == ContentProtection::Encrypted {
+        let mut judged = content_removal::judge_erasure(service, &records, markers).await?;
+        let left = SearchFindings::of_trial(&search, service, logs).await?;
+        judged.record("files", left.files);
+        judge_search(&mut judged, "in a file", markers, &left, true);
+        removal = Some(judged);
+    }
     Ok(PartFindings {
         files,
         job_files,
         wire,
+        removal,
     })
 }
 
@@ -151,18 +165,6 @@ async fn protect(
         base.enable_encryption().await?;
     }
     Ok(relay)
-}
-
-/// Searches every file of the trial, and its logs.
-fn search_files(search: &TextSearch, scratch: &Path, logs: &Path) -> Result<SearchFindings> {
-    // The bytes of files are not encrypted by the service.
-    let objects = scratch.join("objects");
-    let mut found = SearchFindings::default();
-    found.search_folder(search, scratch, &objects)?;
-    if !logs.starts_with(scratch) {
-        found.search_folder(search, logs, &objects)?;
-    }
-    Ok(found)
 }
 
 fn judge(protection: ContentProtection, markers: &Markers, found: &PartFindings) -> TrialVerdict {

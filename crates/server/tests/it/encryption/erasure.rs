@@ -4,23 +4,22 @@ use std::sync::Arc;
 
 use domain::person::Role;
 use domain::retention::ProjectRetention;
-use serde_json::{Value, json};
+use serde_json::Value;
 use store::shard::project_erasure::ProjectContents;
 use store::shard::project_keys::{self, ProjectKeyRotation};
 use store::shard::{ledger_audit, retention};
 use test_support::callback_receiver::CallbackReceiver;
-use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
 
 use super::{
-    CALLBACK_ANSWER, CHECK_INTERVAL, FILE_METADATA, METADATA, PROMPT, UNWRAPPED_AGE, URL_QUERY,
-    assert_readable, store_markers,
+    CHECK_INTERVAL, FILE_METADATA, FILENAME, FIRST_RETRY, MARKERS, MarkedContents, PROMPT,
+    UNWRAPPED_AGE, assert_readable, load_markers, start_receiver, store_markers,
 };
 use crate::dashboard::browser::{Browser, project_path};
 use crate::erasure::erase;
 use crate::support::encryption::{FailingMasterKeys, file_master_keys};
 use crate::support::files::TestFileBackends;
 use crate::support::http::chat_request;
-use crate::support::{MOCK_DELAY, TestService};
+use crate::support::{Customer, MOCK_DELAY, TestService};
 
 /// How many contents are left on the north shard, readable or not.
 async fn count_contents(service: &TestService) -> i64 {
@@ -35,6 +34,40 @@ async fn count_contents(service: &TestService) -> i64 {
     contents.await.unwrap()
 }
 
+/// The markers that any reader shows.
+async fn find_shown(
+    service: &TestService,
+    customer: &Customer,
+    stored: &MarkedContents,
+) -> Vec<&'static str> {
+    let mut routes = vec![
+        "/cargo".to_owned(),
+        "/files".to_owned(),
+        format!("/files/{}", stored.file),
+    ];
+    let mut pages = vec![
+        "/cargo?status=failed".to_owned(),
+        "/files".to_owned(),
+        format!("/files/{}", stored.file),
+    ];
+    for cargo in [&stored.cargo, &stored.failed] {
+        routes.extend(["tracking", "attempts"].map(|part| format!("/cargo/{cargo}/{part}")));
+        let parts = ["", "/input.json", "/output.json"];
+        pages.extend(parts.map(|part| format!("/cargo/{cargo}{part}")));
+    }
+    let mut shown = String::new();
+    for route in routes {
+        shown += &service.get(customer, &route).await.body.to_string();
+    }
+    let mut browser = Browser::member(service, customer, Role::Developer).await;
+    let project = project_path(service, customer, "").await;
+    for page in pages {
+        shown += &browser.get(&format!("{project}{page}")).await.html;
+    }
+    let markers = MARKERS.into_iter();
+    markers.filter(|marker| shown.contains(marker)).collect()
+}
+
 #[tokio::test]
 async fn contents_of_a_project_whose_keys_were_destroyed_cannot_be_read() {
     let files = Some(TestFileBackends::new().await);
@@ -44,6 +77,7 @@ async fn contents_of_a_project_whose_keys_were_destroyed_cannot_be_read() {
     let neighbour = service.create_customer().await;
     let stored = store_markers(&mut service, &customer).await;
     let other = store_markers(&mut service, &neighbour).await;
+    assert_eq!(find_shown(&service, &customer, &stored).await, MARKERS);
     let mut tx = service.north.begin().await.unwrap();
     let erased = project_keys::erase_project_keys(&mut tx, customer.project, service.now()).await;
     erased.unwrap();
@@ -58,7 +92,7 @@ async fn contents_of_a_project_whose_keys_were_destroyed_cannot_be_read() {
     }
     let file = service.get_file(&customer, &stored.file).await;
     assert_eq!(file["filename"], "erased");
-    assert!(!file.to_string().contains(FILE_METADATA));
+    assert_eq!(find_shown(&service, &customer, &stored).await, [""; 0]);
     // It never gets a key again, so nothing can be stored that could be read later.
     let load = chat_request(PROMPT, None);
     assert_eq!(service.post_load(&customer, &load).await.status, 503);
@@ -74,10 +108,12 @@ async fn an_erased_project_has_no_key_and_no_content() {
     let mut service = TestService::with_master_keys(file_master_keys(&[1]), files).await;
     service.enable_encryption().await;
     let customer = service.create_customer().await;
-    store_markers(&mut service, &customer).await;
+    let stored = store_markers(&mut service, &customer).await;
     assert_ne!(count_contents(&service).await, 0);
+    assert_eq!(find_shown(&service, &customer, &stored).await, MARKERS);
     assert_eq!(erase(&service, customer.project).await.cargo, 0);
     assert_eq!(count_contents(&service).await, 0);
+    assert_eq!(find_shown(&service, &customer, &stored).await, [""; 0]);
     let status = project_keys::read_status(&service.north).await.unwrap();
     assert_eq!((status.projects, status.erased_projects), (0, 1));
     assert_eq!(status.master_keys, []);
@@ -107,28 +143,33 @@ async fn cargo_in_flight_of_an_erased_project_ends_unread() {
 async fn under_zero_retention_encrypted_contents_go_with_the_acknowledgement() {
     let master_keys = FailingMasterKeys::new();
     let keys = Arc::<FailingMasterKeys>::clone(&master_keys);
-    let mut service = TestService::with_master_keys(keys, None).await;
+    let files = Some(TestFileBackends::new().await);
+    let mut service = TestService::with_master_keys(keys, files).await;
     service.enable_encryption().await;
     let customer = service.create_customer().await;
     let (project, now) = (customer.project, service.now());
     let set = retention::set(&service.north, project, ProjectRetention::Zero, now).await;
     set.unwrap();
-    let receiver = ScriptedReceiver::start([plain_reply(200, CALLBACK_ANSWER)]).await;
-    let url = format!("{}?token={URL_QUERY}", receiver.url());
-    let mut body = chat_request(PROMPT, Some(&url));
-    body["metadata"] = json!({ "note": METADATA });
-    let cargo = service.load(&customer, &body).await;
-    assert_ne!(count_contents(&service).await, 0);
+    let receiver = start_receiver().await;
+    let stored = load_markers(&mut service, &customer, &receiver.url()).await;
     service.clock.advance(MOCK_DELAY);
     service.run_until_idle().await;
-    let callback = receiver.received().pop().unwrap().body;
-    assert!(String::from_utf8(callback).unwrap().contains(PROMPT));
-    assert_eq!(count_contents(&service).await, 0);
+    let callbacks = receiver.received().into_iter();
+    let callbacks = callbacks.map(|it| String::from_utf8(it.body).unwrap());
+    assert_eq!(callbacks.filter(|it| it.contains(PROMPT)).count(), 1);
+    assert_eq!(find_shown(&service, &customer, &stored).await, MARKERS);
+    service.clock.advance(FIRST_RETRY);
+    service.run_until_idle().await;
+    // The record of the file has its own lifetime.
+    assert_eq!(count_contents(&service).await, 1);
+    let of_file = [FILE_METADATA, FILENAME];
+    assert_eq!(find_shown(&service, &customer, &stored).await, of_file);
 
     // Nothing is left to decrypt: no reader needs the master key.
     master_keys.set_failing(true);
     service.clock.advance(UNWRAPPED_AGE);
-    let record = service.track(&customer, &cargo).await;
+    let cargo = &stored.cargo;
+    let record = service.track(&customer, cargo).await;
     assert_eq!(record["status"], "callback_delivered");
     assert_eq!(record["erased_at"], record["callback"]["delivered_at"]);
     assert_eq!(record["response"], Value::Null);

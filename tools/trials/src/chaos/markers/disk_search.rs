@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use crate::chaos::markers::text_search::TextSearch;
+use crate::harness::environment::trial_environment::TrialEnvironment;
 use crate::harness::failure::{FailureContext as _, Result};
 
 /// Shorter than the simulator keeps a worker waiting for its upload.
@@ -24,6 +25,28 @@ pub(super) struct SearchFindings {
 }
 
 impl SearchFindings {
+    /// Reads every file of the trial, and its logs, after PostgreSQL has written what it has in
+    /// memory.
+    pub(super) async fn of_trial(
+        search: &TextSearch,
+        environment: &TrialEnvironment,
+        logs: Option<&Path>,
+    ) -> Result<Self> {
+        let server = environment.database_server()?;
+        server.switch_wal().await?;
+        server.checkpoint().await?;
+        let scratch = environment.scratch.path();
+        // The bytes of files are not encrypted by the service.
+        let objects = scratch.join("objects");
+        let mut found = Self::default();
+        found.search_folder(search, scratch, &objects)?;
+        let logs = environment.scratch.log_folder(logs)?;
+        if !logs.starts_with(scratch) {
+            found.search_folder(search, &logs, &objects)?;
+        }
+        Ok(found)
+    }
+
     /// Reads every file below a folder, except below the folder `excluded`.
     pub(super) fn search_folder(
         &mut self,

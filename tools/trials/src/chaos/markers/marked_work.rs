@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use hyper::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::chaos::markers::marker::Markers;
 use crate::chaos::markers::marker_receiver::MarkerReceiver;
@@ -16,8 +17,8 @@ use crate::harness::http::load_request;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::longshored::config_files::TrialProviderAccount;
 use crate::harness::polling::PollLimits;
-use crate::harness::sample_files::SampleFile;
 use crate::harness::sample_files::upload_content::UploadContent;
+use crate::harness::sample_files::{SampleFile, unique_hex};
 use crate::harness::servers::simulator_process::SimulatorProcess;
 
 /// The account whose answers repeat the question, and the account that rejects every job. Each has
@@ -29,7 +30,7 @@ const ACCOUNT_LIMITS: &str = "linger_seconds = 1, grace_seconds = 12";
 /// the job open.
 const STALL_SECONDS: u32 = build_profile::choose(3, 1);
 const STALLED_CALLS: u32 = 2;
-const SETTLE_LIMITS: PollLimits =
+pub(super) const SETTLE_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(1), Duration::from_millis(50));
 
 /// Accounts at the simulator, for a service that is not started yet.
@@ -45,35 +46,53 @@ pub(super) fn set_accounts(base: &mut BaseEnvironment, simulator: &SimulatorProc
     steady_load::set_accounts(base, &accounts)
 }
 
+/// What was loaded, as its callers name it.
+#[derive(Debug)]
+pub(super) struct MarkedRecords {
+    /// The last one is rejected.
+    pub cargo: Vec<u128>,
+    pub group: String,
+    pub file: String,
+}
+
+impl MarkedRecords {
+    pub(super) fn cargo_ids(&self) -> Vec<Uuid> {
+        self.cargo.iter().copied().map(Uuid::from_u128).collect()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct MarkedWork<'a> {
     pub environment: &'a FilesEnvironment,
     pub simulator: &'a SimulatorProcess,
     pub markers: &'a Markers,
+    pub receiver: &'a MarkerReceiver,
     /// How many cargo are answered. One more is rejected.
     pub cargo: usize,
 }
 
 impl MarkedWork<'_> {
-    /// Loads everything, and waits until all callbacks are recorded.
-    pub(super) async fn run(&self) -> Result<()> {
+    /// Loads everything, and waits until every callback has been answered once.
+    pub(super) async fn run(&self) -> Result<MarkedRecords> {
         self.set_faults().await?;
-        let receiver = MarkerReceiver::start(&self.markers.callback_answer).await?;
-        self.upload_file().await?;
-        let group = self.create_group(&receiver).await?;
+        let mut records = MarkedRecords {
+            cargo: Vec::new(),
+            group: self.create_group().await?,
+            file: self.upload_file().await?,
+        };
         for number in 0..self.cargo {
             let question = self.markers.question(number);
-            let load = self.build_load(ANSWERING, &question, &receiver);
-            let custom_id = format!("{} {number}", self.markers.custom_id);
-            self.load(with_names(load, &group, &custom_id)).await?;
+            let load = self.build_load(ANSWERING, &question, number, &records.group);
+            records.cargo.push(self.load(load).await?);
         }
-        let load = self.build_load(REJECTING, "Refuse this.", &receiver);
-        self.load(load).await?;
-        let expected = self.cargo + 1;
+        let load = self.build_load(REJECTING, "Refuse this.", self.cargo, &records.group);
+        records.cargo.push(self.load(load).await?);
+        let expected = records.cargo.len();
         SETTLE_LIMITS
-            .wait_until(|| receiver.count() >= expected)
+            .wait_until(|| self.receiver.count() >= expected)
             .await;
-        self.wait_for_attempts(expected).await
+        self.wait_for_attempts(&records).await?;
+        Ok(records)
     }
 
     async fn set_faults(&self) -> Result<()> {
@@ -89,12 +108,12 @@ impl MarkedWork<'_> {
     }
 
     /// It is never sealed, so it is not called back. Its name makes a repeat the same group.
-    async fn create_group(&self, receiver: &MarkerReceiver) -> Result<String> {
+    async fn create_group(&self) -> Result<String> {
         let client = self.environment.first_client()?;
         let wanted = json!({
-            "name": "marked",
+            "name": unique_hex(),
             "metadata": {"note": self.markers.group_metadata},
-            "callback_url": format!("{}?token={}", receiver.url(), self.markers.group_url_query),
+            "callback_url": format!("{}?token={}", self.receiver.url(), self.markers.group_url_query),
         });
         let create = async || Ok(client.send(Method::POST, "/groups", Some(&wanted)).await);
         let created = SETTLE_LIMITS.read_until(|it| !it.is_retryable(), create);
@@ -107,7 +126,7 @@ impl MarkedWork<'_> {
         Ok(id.to_owned())
     }
 
-    fn build_load(&self, model: &str, question: &str, receiver: &MarkerReceiver) -> Value {
+    fn build_load(&self, model: &str, question: &str, number: usize, group: &str) -> Value {
         json!({
             "params": {
                 "model": model,
@@ -115,25 +134,26 @@ impl MarkedWork<'_> {
                 "messages": [{"role": "user", "content": question}],
             },
             "metadata": {"note": self.markers.metadata},
-            "callback_url": format!("{}?token={}", receiver.url(), self.markers.url_query),
+            "callback_url": format!("{}?token={}", self.receiver.url(), self.markers.url_query),
+            "group_id": group,
+            "custom_id": format!("{} {number}", self.markers.custom_id),
         })
     }
 
-    async fn load(&self, body: Value) -> Result<()> {
+    async fn load(&self, body: Value) -> Result<u128> {
         let organization = self.environment.service.callers.organizations.first();
         let organization =
             organization.ok_or_else(|| TrialFailure::new("nothing can be loaded"))?;
         let client = ServiceClient::new(self.environment.service.server()?.address());
         let request = load_request::load(organization, body.to_string());
         let answer = client.send_load(request).await.context("loading")?;
-        if answer.cargo_id().is_none() {
+        answer.cargo_id().ok_or_else(|| {
             let text = format!("a load was refused: {} {}", answer.status, answer.text());
-            return Err(TrialFailure::new(text));
-        }
-        Ok(())
+            TrialFailure::new(text)
+        })
     }
 
-    async fn upload_file(&self) -> Result<()> {
+    async fn upload_file(&self) -> Result<String> {
         let client = self.environment.first_client()?;
         let content = UploadContent::from(SampleFile::nth(0));
         let declared: Value = json!({
@@ -154,15 +174,18 @@ impl MarkedWork<'_> {
             let text = format!("a file was not completed: {}", completed.summary());
             return Err(TrialFailure::new(text));
         }
-        Ok(())
+        Ok(staged.file_id)
     }
 
     /// The answer of a receiver is stored after the callback.
-    async fn wait_for_attempts(&self, expected: usize) -> Result<()> {
+    async fn wait_for_attempts(&self, records: &MarkedRecords) -> Result<()> {
         let pool = self.environment.service.first_shard()?;
+        let (cargo, expected) = (records.cargo_ids(), records.cargo.len());
         let count = async || {
-            let attempts = "select count(*) from shard.attempt where answer is not null";
-            let attempts = sqlx::query_scalar::<_, i64>(attempts).fetch_one(pool).await;
+            let attempts = "select count(distinct cargo) from shard.attempt
+                            where answer is not null and cargo = any($1)";
+            let attempts = sqlx::query_scalar::<_, i64>(attempts).bind(&cargo);
+            let attempts = attempts.fetch_one(pool).await;
             let attempts = attempts.context("counting callback attempts")?;
             Ok(usize::try_from(attempts).unwrap_or_default())
         };
@@ -175,12 +198,4 @@ impl MarkedWork<'_> {
         }
         Ok(())
     }
-}
-
-fn with_names(mut load: Value, group: &str, custom_id: &str) -> Value {
-    if let Some(fields) = load.as_object_mut() {
-        fields.insert("group_id".to_owned(), json!(group));
-        fields.insert("custom_id".to_owned(), json!(custom_id));
-    }
-    load
 }

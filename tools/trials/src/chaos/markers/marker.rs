@@ -7,7 +7,8 @@ const PROMPT_BYTES: usize = 20_000;
 /// The simulator's answer begins with so many digits of the question's SHA-256.
 const ANSWER_DIGITS: usize = 16;
 
-/// Letters and digits only: escaped in JSON or in a URL, they are the same.
+/// Letters only, except the answer: escaped in JSON or in a URL, they are the same, and labels of
+/// errors keep them.
 #[derive(Debug)]
 pub(super) struct Markers {
     pub prompt: String,
@@ -26,7 +27,7 @@ pub(super) struct Markers {
 
 impl Markers {
     pub(super) fn draw() -> Self {
-        let run = format!("zq{:016x}", rand::random::<u64>());
+        let run = format!("zq{}", draw_letters());
         let prompt = format!("{run}prompt");
         let digest = sha256::sha256_hex(prompt_text(&prompt, 0).as_bytes());
         Self {
@@ -67,6 +68,15 @@ impl Markers {
     }
 }
 
+fn draw_letters() -> String {
+    let digits = format!("{:016x}", rand::random::<u64>());
+    let letters = digits.bytes().map(|digit| match digit {
+        b'0'..=b'9' => char::from(digit - b'0' + b'g'),
+        _ => char::from(digit),
+    });
+    letters.collect()
+}
+
 fn prompt_text(marker: &str, number: usize) -> String {
     format!("{marker} {number} {}", "x".repeat(PROMPT_BYTES))
 }
@@ -81,5 +91,13 @@ mod tests {
         assert_eq!(markers.answer.len(), ANSWER_DIGITS);
         assert!(!markers.question(0).contains(&markers.answer));
         assert!(markers.question(0).contains(&markers.prompt));
+    }
+
+    #[test]
+    fn a_marker_has_only_letters() {
+        let markers = Markers::draw();
+        for (kind, text) in markers.list().into_iter().filter(|it| it.0 != "answer") {
+            assert!(text.chars().all(|it| it.is_ascii_lowercase()), "{kind}");
+        }
     }
 }
