@@ -5,6 +5,7 @@ pub mod alert_fleet;
 pub mod alert_monitor;
 pub mod database_faults;
 pub mod dependency_faults;
+pub mod early_alerts;
 pub mod fault_table;
 pub mod file_faults;
 pub mod host_monitors;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::chaos::alerts::fault_table::AlertFault;
+use crate::chaos::alerts::early_alerts::{self, FaultStart};
+use crate::chaos::alerts::fault_table::{AlertFault, alert_of};
 use crate::harness::measurement::statistics;
 use crate::harness::{
     AlertRuleState, FailureContext as _, Result, TrialPrometheusServer, TrialVerdict, judge,
@@ -27,8 +28,6 @@ struct FaultRecord {
     seconds: f64,
     fired: BTreeSet<String>,
     silent: BTreeSet<String>,
-    /// Rules of this fault that fired before it.
-    early: BTreeSet<String>,
 }
 
 /// A fault that is about to be caused.
@@ -36,7 +35,6 @@ struct FaultRecord {
 pub struct ExpectedAlerts {
     fault: AlertFault,
     began_at: Instant,
-    early: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -47,6 +45,8 @@ pub struct AlertMonitor {
     queries: usize,
     /// Queries that have not returned a number yet.
     unanswered: BTreeSet<String>,
+    /// In the order of the faults.
+    starts: Vec<FaultStart>,
     records: Vec<FaultRecord>,
 }
 
@@ -60,6 +60,7 @@ impl AlertMonitor {
             rule_errors: BTreeSet::new(),
             queries: unanswered.len(),
             unanswered,
+            starts: Vec::new(),
             records: Vec::new(),
         })
     }
@@ -67,7 +68,8 @@ impl AlertMonitor {
     /// Called before a fault.
     pub async fn expect(&mut self, fault: AlertFault) -> Result<ExpectedAlerts> {
         report_progress(format!("fault: {}", fault.name));
-        let early = self.observe().await?;
+        let firing = self.observe().await?;
+        self.starts.push(FaultStart { fault, firing });
         for alert in fault.alerts {
             if !self.rules.iter().any(|rule| alert_of(rule) == *alert) {
                 self.rule_errors.insert(format!("{alert} has no rule"));
@@ -76,31 +78,25 @@ impl AlertMonitor {
         Ok(ExpectedAlerts {
             fault,
             began_at: Instant::now(),
-            early: early.into_iter().filter(|it| covers(fault, it)).collect(),
         })
     }
 
     /// Waits until every rule of the fault's alerts fires. A rule that stays silent is part of the
     /// verdict.
     pub async fn wait_until_firing(&mut self, expected: ExpectedAlerts) -> Result<()> {
-        let ExpectedAlerts {
-            fault,
-            began_at,
-            early,
-        } = expected;
+        let ExpectedAlerts { fault, began_at } = expected;
         let mut fired = BTreeSet::new();
         loop {
             let firing = self.observe().await?;
-            fired.extend(firing.into_iter().filter(|it| covers(fault, it)));
+            fired.extend(firing.into_iter().filter(|it| fault.covers(it)));
             let silent = self.rules.difference(&fired);
-            let silent: BTreeSet<String> = silent.filter(|it| covers(fault, it)).cloned().collect();
+            let silent: BTreeSet<String> = silent.filter(|it| fault.covers(it)).cloned().collect();
             if silent.is_empty() || began_at.elapsed() > FIRE_TIMEOUT {
                 self.records.push(FaultRecord {
                     fault: fault.name,
                     seconds: statistics::round_to(began_at.elapsed().as_secs_f64(), 1),
                     fired,
                     silent,
-                    early,
                 });
                 return Ok(());
             }
@@ -111,7 +107,7 @@ impl AlertMonitor {
     /// Waits until none of the fault's alerts fires.
     pub async fn wait_until_silent(&mut self, fault: AlertFault) -> Result<()> {
         let began_at = Instant::now();
-        while self.observe().await?.iter().any(|it| covers(fault, it)) {
+        while self.observe().await?.iter().any(|it| fault.covers(it)) {
             if began_at.elapsed() > FIRE_TIMEOUT {
                 let still = format!("{}: its alerts do not end after the repair", fault.name);
                 self.rule_errors.insert(still);
@@ -177,6 +173,7 @@ impl AlertMonitor {
             record "queries" => self.queries,
             record "queries_with_data" => self.queries - self.unanswered.len(),
             record "faults" => self.records.iter().map(FaultRecord::to_json).collect::<Value>(),
+            record "firing_before" => self.starts.iter().map(FaultStart::to_json).collect::<Value>(),
             check "rules were loaded" => !self.rules.is_empty(),
         }
         verdict
@@ -184,6 +181,11 @@ impl AlertMonitor {
                 "every alert fires when its fault happens",
                 "silent",
                 &list(&silent),
+            )
+            .check_none(
+                "no alert fires before its fault",
+                "early",
+                &list(&early_alerts::find(&self.starts)),
             )
             .check_none(
                 "every rule is evaluated, and ends after the repair",
@@ -204,7 +206,6 @@ impl FaultRecord {
             "fault": self.fault,
             "seconds": self.seconds,
             "fired": self.fired,
-            "fired_before": self.early,
         })
     }
 }
@@ -216,14 +217,6 @@ fn rule_name(rule: &AlertRuleState) -> String {
         return name.clone();
     }
     format!("{name} {window}")
-}
-
-fn alert_of(rule: &str) -> &str {
-    rule.split(' ').next().unwrap_or_default()
-}
-
-fn covers(fault: AlertFault, rule: &str) -> bool {
-    fault.covers(alert_of(rule))
 }
 
 /// The expressions of all panels.
@@ -267,8 +260,8 @@ mod tests {
             error: String::new(),
         };
         assert_eq!(rule_name(&rule), "LongshoreCallbacksLate 1h");
-        assert!(covers(DAY_LOST, &rule_name(&rule)));
-        assert!(!covers(REDIS_KILLED, &rule_name(&rule)));
+        assert!(DAY_LOST.covers(&rule_name(&rule)));
+        assert!(!REDIS_KILLED.covers(&rule_name(&rule)));
     }
 
     #[test]

@@ -12,9 +12,14 @@ impl AlertFault {
         Self { name, alerts }
     }
 
-    pub fn covers(&self, alert: &str) -> bool {
-        self.alerts.contains(&alert)
+    /// An alert on a service level has a rule for each window, named like `LongshoreLoadsFail 1h`.
+    pub fn covers(&self, rule: &str) -> bool {
+        self.alerts.contains(&alert_of(rule))
     }
+}
+
+pub fn alert_of(rule: &str) -> &str {
+    rule.split(' ').next().unwrap_or_default()
 }
 
 pub const CREDENTIAL_REFUSED: AlertFault = AlertFault::new(
