@@ -13,9 +13,17 @@ connection-in-transaction store pool::a_transaction_that_is_dropped_closes_its_c
 END
 }
 
-# bugs [--seeds N] [--check] [NAME]: --check only says whether the patches still apply and the tests still exist.
+# Always the same crates: others would choose other features, and everything would be compiled again.
+BUG_PACKAGES=(-p server -p store)
+
+# bugs [--seeds N] [--check] [NAME]: --check only says whether the patches still apply and the tests still exist, those
+# of `bugs attacks` too.
 bugs() {
     local seeds='' check='' only=''
+    if [[ ${1:-} == attacks ]]; then
+        attacks "${@:2}"
+        return
+    fi
     while (($#)); do
         case $1 in
             --seeds) seeds=$2 && shift 2 ;;
@@ -24,19 +32,9 @@ bugs() {
         esac
     done
     [[ ! $check ]] || { check_bugs && return; }
-    need compiler postgres redis objects scanner nextest
-    scratch
-    servers_start "$SCRATCH" throwaway files
-    export LONGSHORE_TEST_DATABASE_URL=$POSTGRES_URL/postgres
-    export LONGSHORE_TEST_OBJECTS_URL=$OBJECTS_STORE LONGSHORE_TEST_SCANNER=$SVC_SCANNER
     local bug name crate test first count
-    query postgres --command='create database queries'
-    for name in crates/store/migrations/{control,shard}/*.sql; do
-        query queries --single-transaction --file="$name" >/dev/null
-    done
-    mkdir -p "$STATE/bugs"
+    start_bug_servers
     rm -f "$STATE/bugs/control.log"
-    prepare_bug_checkout
 
     local chosen=() tests='' missed=() seed_of=() last_seed=-1 control=true seed
     while read -r name crate test first count; do
@@ -46,7 +44,7 @@ bugs() {
     done < <(known_bugs)
     [[ ${#chosen[@]} != 0 ]] || fail "there is no bug $only"
     say "without a bug, ${#chosen[@]} tests pass"
-    run_bug_tests control -E "$tests" || control=false
+    run_bug_tests control "${BUG_PACKAGES[@]}" -E "$tests" || control=false
     for bug in "${chosen[@]}"; do
         read -r name crate test first count <<<"$bug"
         find_bug "$name" "$crate" "$test" "$first" "$count" || missed+=("$name")
@@ -65,16 +63,34 @@ bugs() {
     [[ $ok == true ]]
 }
 
+# Starts the servers of the tests, and a database with which changed queries are checked.
+start_bug_servers() {
+    local migration
+    need compiler postgres redis objects scanner nextest
+    scratch
+    servers_start "$SCRATCH" throwaway files
+    export LONGSHORE_TEST_DATABASE_URL=$POSTGRES_URL/postgres
+    export LONGSHORE_TEST_OBJECTS_URL=$OBJECTS_STORE LONGSHORE_TEST_SCANNER=$SVC_SCANNER
+    query postgres --command='create database queries'
+    for migration in crates/store/migrations/{control,shard}/*.sql; do
+        query queries --single-transaction --file="$migration" >/dev/null
+    done
+    mkdir -p "$STATE/bugs"
+    prepare_bug_checkout
+}
+
 check_bugs() {
     local patch name crate test rest
     for patch in scripts/bugs/*.patch; do
         git apply --check "$patch" || fail "$patch does not apply any more: make it again"
         name=$(basename "$patch" .patch)
-        known_bugs | grep -q "^$name " || fail "scripts/bugs.sh names no test for $patch"
+        grep -q "^$name " < <(known_bugs; known_attacks) || fail "no table names a test for $patch"
     done
     while read -r name crate test rest; do
-        grep -rqE "fn ${test##*::}\(" "crates/$crate/tests/it" || fail "$name: there is no test $test in $crate"
-    done < <(known_bugs)
+        [[ -f scripts/bugs/$name.patch ]] || fail "there is no scripts/bugs/$name.patch"
+        grep -rqsE "fn ${test##*::}\(" "crates/$crate/"{src,tests/it} || fail "$name: there is no test $test in $crate"
+    done < <(known_bugs; known_attacks)
+    check_attacks
 }
 
 # A copy of the last commit. It stays, with what was built from it, so that the next run compiles little.
@@ -93,7 +109,7 @@ find_bug() {
     git -C "$BUG_CHECKOUT" apply "$PWD/scripts/bugs/$name.patch"
     say "$name (output: $STATE/bugs/$name.log)"
     rm -f "$STATE/bugs/$name.log"
-    if run_bug_tests "$name" -E "package($crate) & test(=$test)"; then
+    if run_bug_tests "$name" "${BUG_PACKAGES[@]}" -E "package($crate) & test(=$test)"; then
         say "$name was not found by $test"
         found=1
     fi
@@ -112,7 +128,7 @@ find_bug() {
 run_seeds() {
     local LONGSHORE_INTERLEAVINGS_FIRST=$2 LONGSHORE_INTERLEAVINGS=$3
     export LONGSHORE_INTERLEAVINGS_FIRST LONGSHORE_INTERLEAVINGS
-    run_bug_tests "$1" --profile model --max-fail 1:immediate -E 'test(/^interleavings::/)'
+    run_bug_tests "$1" "${BUG_PACKAGES[@]}" --profile model --max-fail 1:immediate -E 'test(/^interleavings::/)'
 }
 
 # Runs tests of the copy: run_bug_tests LOG ARGUMENTS… Returns 1 if a test fails.
@@ -123,9 +139,8 @@ run_bug_tests() {
         cd "$BUG_CHECKOUT" || exit 1
         # A separate folder: cargo would take what was built with the bug for what this checkout needs.
         export CARGO_TARGET_DIR=$CACHE/bugs-target
-        # A bug may change a query, which is then checked against the database. Always the same crates: others would
-        # choose other features, and everything would be compiled again.
-        SQLX_OFFLINE=false DATABASE_URL=$POSTGRES_URL/queries cargo nextest run -p server -p store "$@"
+        # A bug may change a query, which is then checked against the database.
+        SQLX_OFFLINE=false DATABASE_URL=$POSTGRES_URL/queries cargo nextest run "$@"
     ) >>"$log" 2>&1 </dev/null || code=$?
     # Code 100: tests failed. Any other code says nothing about the bug.
     case $code in

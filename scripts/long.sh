@@ -49,10 +49,11 @@ chaos submit --release
 model
 interleavings
 bugs
-test --encrypted -p server
+bugs attacks
+test --encrypted
 conformance --encrypted
 fuzz api
-package
+package --release
 release --trial --twice
 image --trial
 compose --trial

@@ -295,6 +295,7 @@ FIGURES = {
         "the seed: job after a lost claim, unbounded gather, connection in a transaction":
             "seeds.job-after-lost-claim seeds.unbounded-gather seeds.connection-in-transaction",
     },
+    "bugs attacks": {"fixes taken back; attack tests, those that failed then": "patches tests found"},
     "fuzz api": {"cases": "cases", "posts to the dashboard's forms": "form_posts", "pages, forms": "pages forms"},
     "image": {
         "size of the image in bytes: unpacked, compressed": "bytes compressed_bytes",
