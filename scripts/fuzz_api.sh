@@ -20,13 +20,15 @@ run_fuzz_api() {
     need compiler postgres redis objects scanner fuzz_api
     fuzz_api_settings
     scratch_fleet
-    say "creating an organization, a project and a key"
+    say "creating an organization, a project, a key and an audit token"
     organization=$(admin organization_id organization create Fuzz --plan enterprise)
     admin organization_id credit add "$organization" 10000 --note "for cases that cost" >/dev/null
     project=$(admin project_id project create --organization "$organization" --slug fuzz)
     LONGSHORE_FUZZ_KEY=$(admin key key create --project "$project" --name fuzz)
+    # GET /audit takes no API key.
+    LONGSHORE_FUZZ_AUDIT_TOKEN=$(admin token audit create-token --name fuzz --organization "$organization")
     LONGSHORE_FUZZ_SETUP=$(admin link person setup)
-    export LONGSHORE_FUZZ_KEY LONGSHORE_FUZZ_SETUP
+    export LONGSHORE_FUZZ_KEY LONGSHORE_FUZZ_AUDIT_TOKEN LONGSHORE_FUZZ_SETUP
     say "fuzzing with seed $seed"
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/fuzz-api/bin/python" tools/fuzz-api/run.py "$BASE_URL" \
         --cases "$cases" --seed "$seed" --folder "$SCRATCH" || {

@@ -3,9 +3,11 @@
 import random
 import re
 import sys
+from collections import Counter
 from urllib.parse import urlencode, urljoin
 
-from dashboard_client import DashboardClient
+import dashboard_routes
+from dashboard_client import OWNER, DashboardClient
 from form_values import MARKUP, FormValues
 
 PROJECTS = ["fuzz", "forms"]
@@ -20,19 +22,33 @@ START = [
     "/dashboard/second-factor",
     "/dashboard/sign-in",
     "/dashboard/sign-in/code",
+    # Only these can be changed and deleted.
+    f"/dashboard/project/{PROJECTS[0]}/files?status=ready",
 ]
 
 STATUSES = {200, 303, 400, 401, 403, 404, 409, 413, 415, 422, 429}
 REFUSED = {401, 403, 404, 413, 429}
 """A post without the token of the session changes nothing."""
 
+PAGES_WITH_FORMS = {200, 409, 422}
+
 POSTS_PER_CRAWL = 250
-MOST_PAGES = 200
-LEAST_FORMS = 20
+MAX_PAGES = 400
+PAGES_PER_KIND = 4
+"""Of cargo, groups and others with an id: what a page has depends on their status."""
+
+MIN_FORMS = 85
 """With fewer, the crawl did not find the pages."""
 
-MOST_FINDINGS = 20
+TYPED = OWNER | {
+    "current": OWNER["password"], "proof": OWNER["password"], "slug": "typed", "reason": "typed", "retention": "30",
+    "message": "typed",
+}
+"""What a person types into fields that are empty."""
 
+MAX_FINDINGS = 20
+
+ENDING = re.compile(r"/(delete|cancel|deactivate|disable|withdraw|revoke|end|stop|sign-out)$")
 ID = re.compile(r"\b([a-z]{2,5})_[0-9a-f]{32}\b")
 LINK = re.compile(r"/dashboard/(?:invitation|reset)\?pass=[\w-]+")
 """Links for other people, which pages show once and as text."""
@@ -40,34 +56,44 @@ LINK = re.compile(r"/dashboard/(?:invitation|reset)\?pass=[\w-]+")
 
 class FormPosts:
     def __init__(self, base, seed):
-        self.client = DashboardClient(base)
+        self.base, self.client = base, DashboardClient(base)
         self.random = random.Random(seed)
         self.values = FormValues(self.random)
         self.found_links = {}
         self.forms, self.pages = {}, set()
+        self.passed = set()
         self.posts = 0
         self.findings = []
 
     def run(self, wanted, setup_link):
+        """Sends this many posts that no browser sends."""
         self.client.set_up(setup_link)
-        while self.posts < wanted and len(self.findings) < MOST_FINDINGS:
-            self.crawl()
-            self.post_forms(min(POSTS_PER_CRAWL, wanted - self.posts))
-            print(f"{self.posts:,} posts to {len(self.forms)} forms of {len(self.pages)} pages", file=sys.stderr)
-        # What was stored is shown now.
         self.crawl()
-        if len(self.forms) < LEAST_FORMS:
+        self.post_as_shown()
+        end = self.posts + wanted
+        found = {form.action for form in self.forms.values() if form.method == "post"}
+        for form in dashboard_routes.forms_without_page(PROJECTS[0], self.a_file()):
+            self.add_form(form)
+        while self.posts < end and len(self.findings) < MAX_FINDINGS:
+            self.post_forms(min(POSTS_PER_CRAWL, end - self.posts))
+            print(f"{self.posts:,} posts to {len(self.forms)} forms of {len(self.pages)} pages", file=sys.stderr)
+            # What was stored is shown now.
+            self.crawl()
+        if len(self.forms) < MIN_FORMS:
             self.find("the crawl", f"found {len(self.forms)} forms only: {sorted(self.forms)}")
+        for fault in dashboard_routes.find_faults(found, self.passed):
+            self.find("the posts", fault)
 
     def crawl(self):
-        """Opens one page of each kind, and keeps the newest example of each form."""
-        waiting, seen = START + list(self.found_links.values()), set()
-        while waiting and len(seen) < MOST_PAGES:
+        """Opens one page of each kind, or some if it has an id, and keeps the newest example of each form."""
+        waiting, opened, kinds = START + list(self.found_links.values()), set(), Counter()
+        while waiting and len(opened) < MAX_PAGES:
             path = waiting.pop(0)
             kind = page_kind(path)
-            if kind in seen or not self.is_page(path):
+            if path in opened or kinds[kind] >= (PAGES_PER_KIND if ID.search(path) else 1) or not self.is_page(path):
                 continue
-            seen.add(kind)
+            opened.add(path)
+            kinds[kind] += 1
             answer = self.client.request("GET", path)
             if answer.location().startswith("/dashboard/sign-in?"):
                 self.client.sign_in()
@@ -78,7 +104,14 @@ class FormPosts:
             if page is not None:
                 waiting.extend(urljoin(path, link).split("#")[0] for link in page.links)
                 self.add_forms(path, page)
-        self.pages |= seen
+        self.pages |= set(kinds)
+
+    def open_link(self, path):
+        """Signed in and signed out: an invitation asks people without a session for a name and a password."""
+        for client in (self.client, DashboardClient(self.base)):
+            page = self.judge(f"GET {path}", client.request("GET", path), path)
+            if page is not None:
+                self.add_forms(path, page)
 
     def is_page(self, path):
         is_other = path.startswith("/dashboard/assets/") or path.startswith("/dashboard/live")
@@ -87,8 +120,30 @@ class FormPosts:
     def add_forms(self, path, page):
         for form in page.forms:
             form.action = urljoin(path, form.action)
-            key = f"{form.method} {page_kind(form.action)} {' '.join(sorted(form.fields))}"
-            self.forms[key] = form
+            self.add_form(form)
+
+    def add_form(self, form):
+        self.forms[f"{form.method} {page_kind(form.action)} {' '.join(sorted(form.fields))}"] = form
+
+    def a_file(self):
+        """The id of a file that a page has shown."""
+        actions = [form.action for form in self.forms.values()]
+        files = [id[0] for id in map(re.compile(r"file_[0-9a-f]{32}").search, actions) if id]
+        return files[0] if files else f"file_{'0' * 32}"
+
+    def post_as_shown(self):
+        """Every form once, as a person sends it. Some answers have forms that no other page has."""
+        sent = set()
+        while new := [key for key in self.forms if key not in sent]:
+            # What a form ends, others may change before.
+            for key in sorted(new, key=lambda key: bool(ENDING.search(self.forms[key].action))):
+                if len(self.findings) >= MAX_FINDINGS:
+                    return
+                sent.add(key)
+                form = self.forms[key]
+                pairs = [(name, value or TYPED.get(name, "")) for name, value in form.fields.items() if name != "csrf"]
+                self.submit(form, pairs, "valid")
+        print(f"{self.posts:,} posts as shown, {len(self.forms)} forms of {len(self.pages)} pages", file=sys.stderr)
 
     def post_forms(self, count):
         """Every form in turn, in a random order."""
@@ -98,30 +153,52 @@ class FormPosts:
                 order = list(self.forms.values())
                 self.random.shuffle(order)
             self.send(order.pop())
-            if len(self.findings) >= MOST_FINDINGS:
+            if len(self.findings) >= MAX_FINDINGS:
                 return
 
     def send(self, form):
+        self.submit(form, self.values.fields(form), self.values.csrf_mode(form))
+
+    def submit(self, form, pairs, mode):
         self.posts += 1
-        pairs, mode = self.values.fields(form), self.values.csrf_mode(form)
         what = f"{form.method.upper()} {form.action} ({mode} token) {short(pairs)}"
         if form.method == "get":
             query = urlencode(pairs, errors="surrogatepass")
-            self.judge(what, self.client.request("GET", f"{form.action.split('?')[0]}?{query}"), form.action)
+            path = f"{form.action.split('?')[0]}?{query}"
+            self.read_answer(what, self.client.request("GET", path), form.action)
             return
         headers = {"Origin": "http://elsewhere.example"} if mode == "cross-site" else {}
         token = {"valid": self.client.csrf, "cross-site": self.client.csrf, "wrong": "x" * 43, "empty": ""}.get(mode)
         if form.has_csrf() and token is not None:
             pairs.insert(self.random.randrange(len(pairs) + 1), ("csrf", token))
+        cookies = dict(self.client.cookies)
         answer = self.client.post(form.action, pairs, headers)
-        self.judge(what, answer, form.action)
+        if self.client.cookies != cookies:
+            is_reset = form.action.startswith("/dashboard/reset")
+            self.client.adopt_session(dict(pairs).get("password") if is_reset else None)
+        page = self.read_answer(what, answer, form.action)
+        is_sign_in = answer.location().startswith("/dashboard/sign-in")
+        is_confirm = answer.location().startswith("/dashboard/confirm")
         if mode != "valid" and answer.status not in REFUSED:
             self.find(what, f"{answer.status} without a valid token")
-        if answer.status == 401 or answer.location().startswith("/dashboard/sign-in"):
+        if mode == "valid" and answer.status not in REFUSED and not is_confirm:
+            self.passed.add(form.action)
+        if answer.status == 401 or is_sign_in:
             self.client.sign_in_again()
-        elif answer.location().startswith("/dashboard/confirm"):
+        elif is_confirm:
             # The password was entered too long ago for this form.
             self.client.sign_in()
+        elif answer.status == 303 and page is None:
+            path = urljoin(form.action, answer.location()).split("#")[0]
+            if self.is_page(path):
+                self.read_answer(f"GET {path} after {what}", self.client.request("GET", path), path)
+
+    def read_answer(self, what, answer, path):
+        """Judges it and keeps its forms."""
+        page = self.judge(what, answer, path)
+        if page is not None and answer.status in PAGES_WITH_FORMS:
+            self.add_forms(path, page)
+        return page
 
     def judge(self, what, answer, path):
         """The page, if the answer is one."""
@@ -134,7 +211,10 @@ class FormPosts:
             if markup in text:
                 self.find(what, f"the page contains {markup} unescaped")
         for link in LINK.findall(text):
-            self.found_links[page_kind(link)] = link
+            if self.found_links.get(page_kind(link)) != link:
+                self.found_links[page_kind(link)] = link
+                # At once: the next post may revoke it.
+                self.open_link(link)
         page = answer.page(path)
         for fault in page.faults[:1]:
             self.find(what, f"the page is not well formed: {fault}")

@@ -1,18 +1,24 @@
 """Hooks of Schemathesis. They count the answers, use models and ids that exist, and rewrite what no route could get.
 
-README.md says why. Requests change only by their own content, so that a seed repeats them.
+README.md says why. Requests change only by their own content and by those before, so that a seed repeats them.
 """
 
 import atexit
 import json
 import os
 import re
+import sys
 import threading
 import zlib
 from collections import Counter, deque
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import schemathesis
+
+# Schemathesis loads this file by its path.
+sys.path.append(str(Path(__file__).parent))
+import ndjson_lines  # noqa: E402, F401
 
 CALLBACKS = os.environ["LONGSHORE_FUZZ_CALLBACKS"]
 """The base URL of a receiver on this machine."""
@@ -23,14 +29,20 @@ COUNTS = os.environ["LONGSHORE_FUZZ_COUNTS"]
 CHAT_MODELS = ["svc-mock", "svc-mock", "svc-mock", "mock-chat", "mock-vision", "mock-failing"]
 EMBEDDING_MODELS = ["mock-embedding"]
 
+NEED_SESSION = {"POST /files/{file_id}/complete", "POST /files/{file_id}/parts"}
+"""For these, a file must be an open upload session."""
+
 LOADS = {"POST /cargo/load", "POST /cargo/bulk", "POST /cargo/estimate"}
 
-ID = re.compile(r"(file|crg)_[0-9a-f]{32}")
+ID = re.compile(r"(file|crg|grp)_[0-9a-f]{32}")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 answers = Counter()
-known_ids = {"file_id": deque(maxlen=64), "cargo_id": deque(maxlen=64)}
+known_ids = {name: deque(ids, maxlen=64) for name, ids in json.loads(os.environ["LONGSHORE_FUZZ_IDS"]).items()}
+"""What exists at the start, and what the cases create."""
+
+turns = Counter()
 lock = threading.Lock()
 
 
@@ -51,15 +63,25 @@ def write_line(ctx, value):
 def before_call(ctx, case, kwargs):
     use_known_ids(case)
     clean_headers(case)
-    if case.operation.label in LOADS and isinstance(case.body, dict):
-        case.body = use_local_load(case.body)
+    if isinstance(case.body, dict):
+        case.body = use_local_body(case.operation.label, case.body)
 
 
-def use_local_load(body):
+def use_local_body(label, body):
+    if label in LOADS:
+        return use_local_load(label, body)
+    if label == "POST /groups":
+        return use_local_callback(body)
+    if label == "POST /cargo/wait" and isinstance(body.get("cargo_ids"), list):
+        return body | {"cargo_ids": [known_id(label, "cargo_id", id) for id in body["cargo_ids"]]}
+    return body
+
+
+def use_local_load(label, body):
     """A load, or loads in `cargo`."""
-    body = use_local_callback(use_known_model(body))
+    body = use_local_callback(use_known_model(use_known_group(label, body)))
     if isinstance(body.get("cargo"), list):
-        items = [use_local_load(item) if isinstance(item, dict) else item for item in body["cargo"]]
+        items = [use_local_load(label, item) if isinstance(item, dict) else item for item in body["cargo"]]
         body = {**body, "cargo": items}
     return body
 
@@ -67,35 +89,74 @@ def use_local_load(body):
 @schemathesis.hook
 def after_call(ctx, case, response):
     with lock:
-        answers[case.operation.label, response.status_code] += 1
+        answers[counted_as(case), response.status_code] += 1
         if 200 <= response.status_code < 300:
-            remember_ids(case.operation.label, response)
+            remember_ids(counted_as(case), response)
+
+
+def counted_as(case):
+    """A method that the path does not have is no case of an operation: what accepts it proves nothing."""
+    is_described = case.method.upper() == case.operation.method.upper()
+    return case.operation.label if is_described else f"other methods of {case.operation.path}"
 
 
 def remember_ids(label, response):
     """Other fields than these are for the checks to find."""
     if label == "GET /files":
-        known_ids["file_id"].extend(file["id"] for file in response.json().get("files", [])[:8])
-    elif label in ("POST /files", "POST /cargo/load"):
+        # The newest are open sessions, which have no content.
+        files = sorted(response.json().get("files", []), key=lambda file: file["status"] != "ready")
+        known_ids["file_id"].extend(file["id"] for file in files[:8])
+    elif label == "POST /cargo/bulk":
+        accepted = [item["cargo_id"] for item in response.json().get("results", []) if "cargo_id" in item]
+        known_ids["cargo_id"].extend(accepted[:8])
+    elif label in ("POST /files", "POST /cargo/load", "POST /groups"):
         body = response.json()
-        for field, name in (("id", "file_id"), ("cargo_id", "cargo_id")):
+        for field, name in (("id", "file_id"), ("cargo_id", "cargo_id"), ("group_id", "group_id")):
             if field in body:
                 known_ids[name].append(body[field])
+        if label == "POST /files" and body.get("status") == "uploading":
+            known_ids["session_id"].append(body["id"])
 
 
 def use_known_ids(case):
     """Most ids that were made up become ids that exist."""
-    changed = dict(case.path_parameters or {})
-    for name, value in changed.items():
-        text = str(value)
-        with lock:
-            known = list(known_ids.get(name, ()))
-        if text.upper().replace("%2E", ".") in {".", ".."}:
-            changed[name] = "dots"
-        elif ID.fullmatch(text) and text not in known and known and digest(text) % 4:
-            changed[name] = choose(known, text)
+    label, changed = case.operation.label, {}
+    for name, value in (case.path_parameters or {}).items():
+        is_dots = str(value).upper().replace("%2E", ".") in {".", ".."}
+        changed[name] = "dots" if is_dots else known_id(label, name, value)
     if changed != (case.path_parameters or {}):
         case.path_parameters = changed
+    query = dict(case.query or {})
+    if "group_id" in query:
+        group = known_id(label, "group_id", query["group_id"])
+        if group != query["group_id"]:
+            case.query = query | {"group_id": group}
+
+
+def known_id(label, name, value, is_made_up=ID.fullmatch):
+    """Another one in each turn of an operation, because what is possible depends on the status of a file."""
+    text = str(value)
+    if label in NEED_SESSION:
+        name = "session_id"
+    with lock:
+        known = list(known_ids.get(name, ()))
+        if not known or text in known or not is_made_up(text):
+            return value
+        turn = turns[label, name]
+        turns[label, name] += 1
+    if label.startswith("DELETE"):
+        # The newest, and fewer: some must be left for the other operations.
+        return known[-1 - turn % len(known)] if turn % 4 < 2 else value
+    # Old sessions are aborted.
+    place = -1 - turn % len(known) if name == "session_id" else turn % len(known)
+    return known[place] if turn % 4 < 3 else value
+
+
+def use_known_group(label, body):
+    """The description does not say how an id in a load looks, so any text counts as made up."""
+    if not isinstance(body.get("group_id"), str):
+        return body
+    return body | {"group_id": known_id(label, "group_id", body["group_id"], is_made_up=bool)}
 
 
 def use_known_model(body):

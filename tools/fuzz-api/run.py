@@ -12,14 +12,14 @@ import time
 
 from form_posts import PROJECTS, FormPosts
 from schema_cases import CHECKS, EXCLUDED, SchemaCases
-from services import Api, SessionCleaner, prepare, start_receiver
+from services import Api, SessionCleaner, prepare, prepare_pages, read_known_ids, start_receiver
 
 CASES_PER_POST = 10
 
 
 def run_cases(options, api):
     """Sends the cases of the API, with a cleaner beside them."""
-    cases = SchemaCases(options.base, options.folder, start_receiver())
+    cases = SchemaCases(options.base, options.folder, start_receiver(), lambda: read_known_ids(api))
     cleaner = SessionCleaner(api)
     cleaner.start()
     cases.run(options.cases, options.seed)
@@ -39,6 +39,7 @@ def main():
     api = Api(options.base, os.environ["LONGSHORE_FUZZ_KEY"])
     prepare(api, PROJECTS[0])
     cases = run_cases(options, api)
+    prepare_pages(api, PROJECTS[0])
     forms = FormPosts(options.base, options.seed)
     forms.run(max(1, options.cases // CASES_PER_POST), os.environ["LONGSHORE_FUZZ_SETUP"])
     broken = cases.broken + forms.findings

@@ -11,10 +11,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 CLOSED_PORT = "http://127.0.0.1:9/closed"
 
-MOST_SESSIONS = 8
+MAX_SESSIONS = 8
 """A project may have 20 open upload sessions. With fewer, most create requests go through."""
 
 REPEAT_SECONDS = 120
+
+UNFINISHED = {"PENDING", "BATCHED", "PROCESSING"}
+
+OPEN_SESSIONS = 4
+
+FAILED_CALLBACKS = 12
+"""Enough that their resend is still under way when its page is opened."""
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -60,22 +67,71 @@ class Api:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
-    def load(self, text, callback_url):
+    def load(self, text, **fields):
         messages = [{"role": "user", "content": text}]
         params = {"model": "svc-mock", "max_tokens": 64, "messages": messages}
-        status, body = self.call("POST", "/cargo/load", {"params": params, "callback_url": callback_url})
-        if status != 202:
-            sys.exit(f"a load was answered with {status}: {body}")
+        return self.accepted("/cargo/load", {"params": params} | fields)["cargo_id"]
+
+    def accepted(self, path, body):
+        status, answer = self.call("POST", path, body)
+        if status not in (200, 201, 202):
+            sys.exit(f"POST {path} was answered with {status}: {answer}")
+        return answer
 
 
 def prepare(api, project):
-    """Files in several states, a failed cargo, and callbacks that fail."""
+    """Files in several states, open sessions, a failed cargo, callbacks that fail, and a group."""
+    upload_files(api, project)
+    for text in ["[mock:fail=storm]", *map(str, range(FAILED_CALLBACKS))]:
+        api.load(text, callback_url=CLOSED_PORT)
+    api.load("in a group", group_id=api.accepted("/groups", {"name": "prepared"})["group_id"])
+    for number in range(OPEN_SESSIONS):
+        declared = {"filename": "open.png", "media_type": "image/png", "size_bytes": 67, "sha256": f"{number:064x}"}
+        api.accepted("/files", declared)
+
+
+def read_known_ids(api):
+    """Ids for the cases, by the name of their parameter: each process of Schemathesis begins with these."""
+    def read(path, name, id):
+        return [item[id] for item in api.call("GET", path)[1][name]]
+
+    return {
+        "file_id": read("/files?status=ready&limit=8", "files", "id")
+        + read("/files?status=expired&limit=8", "files", "id"),
+        # DELETE gets none of these, but those that the cases create.
+        "session_id": read("/files?status=uploading&limit=8", "files", "id")[::-1],
+        "cargo_id": read("/cargo?status=callback_failed&limit=8", "cargo", "cargo_id")
+        + read("/cargo?limit=24", "cargo", "cargo_id"),
+        "group_id": read("/groups?limit=8", "groups", "group_id"),
+    }
+
+
+def upload_files(api, project):
     subprocess.run(
         ["python3", "tools/demo/files.py", api.base], input=f"{project} {api.key}\n", text=True, check=True,
         stdout=subprocess.DEVNULL,
     )
-    for text in ("first", "second", "[mock:fail=storm]"):
-        api.load(text, CLOSED_PORT)
+
+
+def prepare_pages(api, project):
+    """What pages show buttons for: a file, an open group, a cargo that is not completed, and a callback of one that is.
+
+    The cases before may have changed all others.
+    """
+    upload_files(api, project)
+    cargo = api.load("completed", callback_url=CLOSED_PORT)
+    wait_until(lambda: api.call("GET", f"/cargo/{cargo}/tracking?wait=1")[1]["status"] not in UNFINISHED)
+    # Its whole batch waits as long.
+    api.load("[mock:delay=3600s]", group_id=api.accepted("/groups", {})["group_id"])
+    wait_until(lambda: api.call("GET", "/files?status=ready")[1]["files"])
+
+
+def wait_until(is_true):
+    end = time.monotonic() + REPEAT_SECONDS
+    while not is_true():
+        if time.monotonic() > end:
+            sys.exit("what the pages need was not ready in time")
+        time.sleep(0.2)
 
 
 class SessionCleaner(threading.Thread):
@@ -98,7 +154,7 @@ class SessionCleaner(threading.Thread):
         status, page = self.api.call("GET", "/files?status=uploading&limit=200")
         self.judge("GET /files", status)
         # The newest are first.
-        for file in page.get("files", [])[MOST_SESSIONS:]:
+        for file in page.get("files", [])[MAX_SESSIONS:]:
             status, _ = self.api.call("DELETE", f"/files/{file['id']}")
             self.judge("DELETE /files", status)
 
