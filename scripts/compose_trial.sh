@@ -25,6 +25,7 @@ compose_trial() {
     docker compose healthy
     docker compose exec -T work /usr/bin/longshored doctor >"$SCRATCH/doctor" 2>&1 ||
         { cat "$SCRATCH/doctor" >&2; fail "doctor found faults in the container of work"; }
+    check_guide "http://$address:8080" "$(workspace_version)"
     cargo=$(load_as_printed "$SCRATCH/start-1" "$address" "$state")
     say "its callback is there; uploading a file"
     print_upload_command "http://$address:8080" "$key" | grep '^  (cd ' >"$SCRATCH/upload"

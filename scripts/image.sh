@@ -37,10 +37,10 @@ workspace_version() { sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 
 # Set by `./dev release`, whose second build is in a folder without the repository.
 REVISION=
 
-# Builds the archive, and prints its digest and sizes as JSON: build_image OUT VERSION [BINARY]. Without a binary, it
-# compiles one as for a release.
+# Builds the archive, and prints its digest and sizes as JSON: build_image OUT VERSION [BINARY [GUIDE]]. Without a
+# binary, it compiles one as for a release; without a guide, it writes that of this checkout.
 build_image() {
-    local out=$1 version=$2 binary=${3:-} work=$SCRATCH/image
+    local out=$1 version=$2 binary=${3:-} guide=${4:-} work=$SCRATCH/image
     need image
     rm -rf "$work"
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
@@ -59,9 +59,14 @@ build_image() {
     make_image_root "$work/root/out"
     compare_libraries "$work/build/out/longshored" "$work/root/out"
     compare_libraries "$work/build/out/longshore" "$work/root/out"
+    mkdir -p "$work/guide"
+    if [[ -n $guide ]]; then cp -R "$guide" "$work/guide/out"; else build_guide "$work/guide/out"; fi
+    # strip(1) and cp(1) follow the umask.
+    chmod 755 "$work"/build/out/*
+    chmod -R u=rwX,go=rX "$work/guide/out"
     say "writing $out"
     python3 -B packaging/image/archive.py packaging/image/Dockerfile "$out" --tag "longshore:$version" \
-        --stage "root=$work/root" --stage "build=$work/build" \
+        --stage "root=$work/root" --stage "build=$work/build" --stage "guide=$work/guide" \
         --argument "VERSION=$version" --argument "REVISION=${REVISION:-$(git rev-parse HEAD)}"
 }
 

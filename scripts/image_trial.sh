@@ -33,6 +33,7 @@ image_trial() {
     check_confinement serve
     check_confinement work
     say "health checks and doctor in the containers"
+    check_guide "$BASE_URL" "$1"
     "${PODMAN[@]}" exec serve /usr/bin/longshored health --ready || fail "longshored health --ready failed in the container"
     "${PODMAN[@]}" exec work /usr/bin/longshored health || fail "longshored health failed in the container of work"
     "${PODMAN[@]}" exec work /usr/bin/longshored doctor >"$SCRATCH/doctor.log" 2>&1 ||
@@ -96,6 +97,16 @@ await_health() {
     done
     keep_logs
     fail "$1/health does not answer"
+}
+
+# The guide of this version is served, with its pages: check_guide URL VERSION.
+check_guide() {
+    local page
+    for page in guide guide/settings.html; do
+        curl --silent --fail --location --max-time 10 --output "$SCRATCH/guide-page" "$1/$page" ||
+            fail "$1/$page is not served"
+        grep -qF "<small>$2</small>" "$SCRATCH/guide-page" || fail "$1/$page is not a page of the guide of $2"
+    done
 }
 
 container_process() { "${PODMAN[@]}" inspect --format '{{.State.Pid}}' "$1"; }

@@ -5,14 +5,14 @@
 readonly MAX_UNIT_EXPOSURE=20
 readonly UNIT_ROLES=(serve work all)
 
-# Writes longshore_VERSION_ARCHITECTURE.deb: build_deb VERSION BINARY FOLDER. Needs SOURCE_DATE_EPOCH.
+# Writes longshore_VERSION_ARCHITECTURE.deb: build_deb VERSION BINARY FOLDER GUIDE. Needs SOURCE_DATE_EPOCH.
 build_deb() {
-    local version=${1/-/\~} binary=$2 folder=$3 root=$SCRATCH/deb architecture
+    local version=${1/-/\~} binary=$2 folder=$3 guide=$4 root=$SCRATCH/deb architecture
     architecture=$(dpkg --print-architecture)
     rm -rf "$root"
     (
         umask 022
-        stage_deb "$binary" "$root"
+        stage_deb "$binary" "$root" "$guide"
         stage_deb_control "$version" "$architecture" "$binary" "$root"
         find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
     )
@@ -22,14 +22,16 @@ build_deb() {
     rm -rf "$root"
 }
 
-# What the package installs: stage_deb BINARY ROOT. The command line for callers is beside the binary.
+# What the package installs: stage_deb BINARY ROOT GUIDE. The command line for callers is beside the binary.
 stage_deb() {
-    local binary=$1 root=$2 from=packaging/debian documents=$2/usr/share/doc/longshore role
+    local binary=$1 root=$2 guide=$3 from=packaging/debian documents=$2/usr/share/doc/longshore role
     install -D -m 755 "$binary" "$root/usr/bin/longshored"
     install -D -m 755 "$(dirname "$binary")/longshore" "$root/usr/bin/longshore"
     install -D -m 755 "$from/longshored-run" "$root/usr/sbin/longshored-run"
     install -D -m 644 "$from/longshore.sysusers" "$root/usr/lib/sysusers.d/longshore.conf"
-    mkdir -p "$root/usr/lib/systemd/system" "$root/etc/longshore" "$documents"
+    mkdir -p "$root/usr/lib/systemd/system" "$root/etc/longshore" "$root/usr/share/longshore" "$documents"
+    cp -R "$guide" "$root/usr/share/longshore/guide"
+    chmod -R u=rwX,go=rX "$root/usr/share/longshore"
     for role in "${UNIT_ROLES[@]}"; do
         render_unit "$role" >"$root/usr/lib/systemd/system/longshored-$role.service"
     done
@@ -87,7 +89,7 @@ check_units() {
 
 # Two packages with the same content have the same bytes. Any program will do.
 compare_packages() {
-    local copy program
+    local copy program file
     if ! have dpkg-deb || ! have objdump; then
         echo "dpkg-deb(1) or objdump(1) is missing: no package was built" >&2
         return
@@ -95,26 +97,35 @@ compare_packages() {
     program=$SCRATCH/longshored
     install -m 755 "$(readlink -f /bin/true)" "$program"
     install -m 755 "$program" "$SCRATCH/longshore"
+    mkdir -p "$SCRATCH/any-guide"
+    echo '<!doctype html>' >"$SCRATCH/any-guide/index.html"
     for copy in one two; do
         mkdir -p "$SCRATCH/$copy"
-        (export SOURCE_DATE_EPOCH=1760000000; build_deb 0.0.0-check "$program" "$SCRATCH/$copy") || return
+        (
+            export SOURCE_DATE_EPOCH=1760000000
+            build_deb 0.0.0-check "$program" "$SCRATCH/$copy" "$SCRATCH/any-guide"
+        ) || return
     done
     diff --recursive --brief "$SCRATCH/one" "$SCRATCH/two" >&2 || return
-    dpkg-deb --contents "$SCRATCH"/one/*.deb | grep 'root/root .* ./usr/bin/longshored$' >/dev/null || return
-    dpkg-deb --contents "$SCRATCH"/one/*.deb | grep 'root/root .* ./usr/bin/longshore$' >/dev/null
+    for file in bin/longshored bin/longshore share/longshore/guide/index.html; do
+        dpkg-deb --contents "$SCRATCH"/one/*.deb | grep "root/root .* ./usr/$file\$" >/dev/null ||
+            { echo "the package has no /usr/$file" >&2; return 1; }
+    done
 }
 
 # Installs, starts, restarts, upgrades, removes and purges the package in a container that boots systemd: package
-# [--release]. With --release, the program is that of `./dev release`; otherwise the debug build.
+# [--release]. With --release, the program is that of `./dev release`, and the upgrade is from the version before.
+# Otherwise the program is the debug build, and the upgrade is from the version before only if that is built already.
 package() {
-    local program=$LONGSHORED root=$CACHE/container began=$SECONDS exposure
-    need compiler container
+    local program=$LONGSHORED root=$CACHE/container began=$SECONDS exposure before
+    need compiler container book
     [[ $EUID == 0 ]] || fail "./dev package boots a container: run it as root"
     scratch
     export SOURCE_DATE_EPOCH=1760000000
     if [[ ${1:-} == --release ]]; then
         build_release_binary "$PWD" "$CACHE/release"
         program=$CACHE/release/release/longshored
+        locate_version_before release ''
     else
         build_longshored
         cargo build --workspace --bin longshore "${QUIET[@]}"
@@ -122,14 +133,24 @@ package() {
         strip --strip-debug -o "$SCRATCH/longshored" "$program"
         strip --strip-debug -o "$SCRATCH/longshore" "$(dirname "$program")/longshore"
         program=$SCRATCH/longshored
+        locate_version_before dev '' if-built
     fi
+    build_guide "$SCRATCH/guide"
     container_root "$root"
     mkdir -p "$SCRATCH/root"
     say "unpacking the root of the container"
     tar --extract --numeric-owner --file="$root/root.tar" -C "$SCRATCH/root"
     mkdir -p "$SCRATCH/root/trial"
-    build_deb 0.0.1 "$program" "$SCRATCH/root/trial"
-    build_deb 0.0.2 "$program" "$SCRATCH/root/trial"
+    build_deb 0.0.2 "$program" "$SCRATCH/root/trial" "$SCRATCH/guide"
+    if [[ -n $BEFORE_COMMIT ]]; then
+        before=$BEFORE_COMMIT
+        build_deb_before 0.0.1 "$SCRATCH/root/trial"
+        git diff --quiet "$before" -- crates/store/migrations || touch "$SCRATCH/root/trial/has-new-migrations"
+    else
+        before="this build"
+        build_deb 0.0.1 "$program" "$SCRATCH/root/trial" "$SCRATCH/guide"
+    fi
+    say "the upgrade is from $before"
     install -m 755 scripts/package_trial.sh "$SCRATCH/root/trial/run"
     install -m 644 scripts/package-trial.service "$SCRATCH/root/etc/systemd/system/"
     mkdir -p "$SCRATCH/root/etc/systemd/system/multi-user.target.wants"
@@ -140,8 +161,24 @@ package() {
     cat "$SCRATCH/root/trial/log" >&2 || true
     [[ -f $SCRATCH/root/trial/passed ]] || { tail -n 30 "$SCRATCH/boot.log" >&2; fail "the package failed: see above"; }
     exposure=$(cat "$SCRATCH/root/trial/exposure")
-    say "the package installs, starts, restarts, upgrades and is removed"
-    printf '{"name": "package", "ok": true, "seconds": %s, "exposure": %s}\n' "$((SECONDS - began))" "$exposure"
+    say "the package installs, starts, restarts, upgrades from $before and is removed; exposure $exposure of 10"
+    printf '{"name": "package", "ok": true, "seconds": %s, "exposure": %s, "before": "%s"}\n' \
+        "$((SECONDS - began))" "$exposure" "$before"
+}
+
+# The package of the version before, with its own scripts and files: build_deb_before VERSION FOLDER. Needs what
+# locate_version_before sets.
+build_deb_before() {
+    local version=$1 folder=$2 tree=$SCRATCH/tree-before programs=$SCRATCH/programs-before name
+    mkdir -p "$tree" "$programs"
+    git archive "$BEFORE_COMMIT" | tar --extract -C "$tree"
+    for name in longshored longshore; do
+        strip --strip-debug -o "$programs/$name" "$(dirname "$BEFORE_PROGRAM")/$name"
+    done
+    # A version without a guide in its package ignores the last argument.
+    # shellcheck disable=SC2016
+    (cd "$tree" && bash -euo pipefail -c 'source scripts/common.sh; source scripts/package.sh; SCRATCH=$1
+        build_deb "${@:2}"' build_deb "$SCRATCH" "$version" "$programs/longshored" "$folder" "$SCRATCH/guide")
 }
 
 # A root with systemd and PostgreSQL, made once: container_root FOLDER.

@@ -28,7 +28,17 @@ fails() {
 
 main_pid() { systemctl show --property=MainPID --value "longshored-$1"; }
 health() { longshored health --url "http://127.0.0.1:$1" "${@:2}"; }
+nothing_is_left() { longshored-run migrate --status | grep 'nothing is left to do' >/dev/null; }
 version() { dpkg-query --show --showformat='${Version}' longshore; }
+
+# The documents of the package are served: the start page, and a page below it.
+has_guide() {
+    local page
+    for page in guide guide/settings.html; do
+        curl --silent --fail --location --max-time 10 --output page "http://127.0.0.1:8080/$page"
+        grep -q 'href="[^"]*guide.css"' page
+    done
+}
 
 step "install"
 dpkg --install longshore_0.0.1_*.deb
@@ -56,11 +66,6 @@ step "start"
 systemctl enable --now longshored-all
 within 30 health 8080 --ready
 [[ $(stat --format=%U "/proc/$(main_pid all)") == longshore ]]
-for role in serve work all; do
-    systemd-analyze security --threshold=20 "longshored-$role" >security || { cat security; exit 1; }
-done
-sed -n 's/.*Overall exposure level for .*: \([0-9.]*\) .*/\1/p' security >exposure
-
 step "the file probe confines itself under the unit's rules"
 sed -e 's|^ExecStart=.*|ExecStart=/usr/bin/longshored probe text/plain|' -e 's/^Restart=.*/Restart=no/' \
     -e 's/^Type=.*/Type=oneshot/' -e '/^RestartSec=/d' /usr/lib/systemd/system/longshored-work.service \
@@ -103,10 +108,23 @@ dpkg --install --force-confold longshore_0.0.2_*.deb
 [[ $(main_pid all) == "$before" ]]
 health 8080
 grep -q '^SVC_DATABASE_URL_FILE=' /etc/longshore/longshored.env
+# The version before may not know this setting.
+grep -q '^SVC_DURABILITY=' /etc/longshore/longshored.env ||
+    echo 'SVC_DURABILITY=one-server' >>/etc/longshore/longshored.env
+if [[ -e has-new-migrations ]]; then fails nothing_is_left; fi
 longshored-run migrate
+nothing_is_left
 systemctl restart longshored-all
 within 30 health 8080 --ready
+longshored-run doctor
 tracking
+has_guide
+for role in serve work all; do
+    systemd-analyze security --threshold=20 "longshored-$role" >security || { cat security; exit 1; }
+    sed -n 's/.*Overall exposure level for .*: \([0-9.]*\) .*/\1/p' security >>exposures
+done
+sort --numeric-sort exposures | tail -n 1 >exposure
+echo "exposure of the units: $(tr '\n' ' ' <exposures)"
 
 step "serve and work beside each other"
 systemctl disable --now longshored-all
@@ -114,6 +132,7 @@ systemctl enable --now longshored-serve longshored-work
 within 30 health 8080 --ready
 within 30 health 9091 --ready
 tracking
+has_guide
 
 step "remove and purge"
 dpkg --remove longshore

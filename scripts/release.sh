@@ -18,7 +18,7 @@ release() {
             *) version=$argument ;;
         esac
     done
-    need compiler auditable release image helm
+    need compiler auditable release image helm book
     if [[ -n $trial ]]; then version=$(cargo_version); else check_release "$version"; fi
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
     REVISION=$(git rev-parse HEAD)
@@ -82,9 +82,13 @@ release_into() {
     name=longshore-$version-$(uname -m)-linux-gnu
     (
         cd "$source"
+        # The image and the package have the same guide as the archive.
+        build_guide "$SCRATCH/guide"
         build_archive "$name" "$target/release/longshored" "$folder/$name.tar.zst"
-        build_deb "$version" "$target/release/longshored" "$folder"
-        build_image "$folder/longshore-$version-$(uname -m)-image.tar" "$version" "$target/release/longshored" >&2
+        build_guide_archive "longshore-$version-guide" "$SCRATCH/guide" "$folder/longshore-$version-guide.tar.zst"
+        build_deb "$version" "$target/release/longshored" "$folder" "$SCRATCH/guide"
+        build_image "$folder/longshore-$version-$(uname -m)-image.tar" "$version" "$target/release/longshored" \
+            "$SCRATCH/guide" >&2
         package_chart "$folder/longshore-$version-chart.tgz"
         python3 -B scripts/sbom.py "$version" >"$folder/longshore-$version.cdx.json"
         python3 -B scripts/release_notes.py print "$version" >"$folder/RELEASE_NOTES.md"
@@ -116,8 +120,23 @@ build_archive() {
     install -m 755 "$(dirname "$binary")/longshore" "$folder/$name/longshore"
     install -m 644 LICENSE NOTICE CHANGELOG.md models.toml providers.toml "$folder/$name/"
     chmod 755 "$folder/$name"
+    pack "$folder" "$name" "$file"
+}
+
+# The documents of this version, for any web server or opened as files: build_guide_archive NAME GUIDE FILE.
+build_guide_archive() {
+    local name=$1 guide=$2 file=$3 folder=$SCRATCH/guide-archive
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    cp -R "$guide" "$folder/$name"
+    chmod -R u=rwX,go=rX "$folder/$name"
+    pack "$folder" "$name" "$file"
+}
+
+# The same files give the same bytes: pack FOLDER NAME FILE.
+pack() {
     tar --create --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-        -C "$folder" "$name" | zstd --quiet --force -19 --threads=1 -o "$file"
+        -C "$1" "$2" | zstd --quiet --force -19 --threads=1 -o "$3"
 }
 
 # SHA256SUMS is signed with minisign(1), or with gpg(1), if a key is given.

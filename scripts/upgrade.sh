@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Builds the version before for `chaos upgrade`, once for each commit.
+# Builds the version before for `chaos upgrade` and `package`, once for each commit.
 
 # Prints the version before: the newest release, or the commit in version-before.txt.
 version_before() {
@@ -8,7 +8,7 @@ version_before() {
 
 # Sets UPGRADE_OPTIONS to the options of the trial: find_version_before PROFILE [--before COMMIT] ARGUMENTS…
 find_version_before() {
-    local profile=$1 wanted='' small='' commit folder
+    local profile=$1 wanted='' small=''
     shift
     UPGRADE_OPTIONS=()
     while (($#)); do
@@ -19,25 +19,36 @@ find_version_before() {
         esac
         shift
     done
+    locate_version_before "$profile" "$wanted" "${small:+if-built}"
+    [[ ! $BEFORE_COMMIT ]] || UPGRADE_OPTIONS+=(--before "$BEFORE_COMMIT" --before-program "$BEFORE_PROGRAM")
+}
+
+# Sets BEFORE_COMMIT and BEFORE_PROGRAM to COMMIT, or the version before, and its longshored, which has longshore beside
+# it. It builds them if they are missing; with `if-built`, both stay empty then: locate_version_before PROFILE COMMIT
+# [if-built]
+locate_version_before() {
+    local profile=$1 wanted=$2 mode=${3:-} commit folder
+    BEFORE_COMMIT='' BEFORE_PROGRAM=''
+    [[ ! $wanted ]] || mode=''
     commit=$(git rev-parse --short=12 --verify --quiet "${wanted:-$(version_before)}^{commit}") || {
-        [[ $small && ! $wanted ]] || fail "${wanted:-the version before} is not in this checkout"
+        [[ $mode == if-built ]] || fail "${wanted:-the version before} is not in this checkout"
         say "the version before is not in this checkout: this build takes both sides"
-        return
+        return 0
     }
     folder=$CACHE/before/$commit-$profile
-    if [[ ! -x $folder/longshored ]]; then
-        if [[ $small && ! $wanted ]]; then
+    if [[ ! -x $folder/longshored || ! -x $folder/longshore ]]; then
+        if [[ $mode == if-built ]]; then
             say "$commit is not built: this build takes both sides"
-            return
+            return 0
         fi
         build_version_before "$commit" "$profile" "$folder"
     fi
-    UPGRADE_OPTIONS+=(--before "$commit" --before-program "$folder/longshored")
+    BEFORE_COMMIT=$commit BEFORE_PROGRAM=$folder/longshored
 }
 
-# Builds longshored of a commit: build_version_before COMMIT PROFILE FOLDER
+# Builds longshored and longshore of a commit: build_version_before COMMIT PROFILE FOLDER
 build_version_before() {
-    local commit=$1 profile=$2 folder=$3 output=debug tree=$CACHE/before/$1-tree target=$CACHE/before/target code=0
+    local commit=$1 profile=$2 folder=$3 output=debug tree=$CACHE/before/$1-tree target=$CACHE/before/target code=0 name
     [[ $profile == dev ]] || output=release
     mkdir -p "$CACHE/before"
     git worktree remove --force "$tree" 2>/dev/null || rm -rf "$tree"
@@ -45,12 +56,14 @@ build_version_before() {
     git worktree add --quiet --detach "$tree" "$commit"
     # The packages of the dashboard, which `deps` installs.
     ln -s "$PWD/crates/dashboard/web/node_modules" "$tree/crates/dashboard/web/node_modules"
-    say "building longshored of $commit ($profile)"
-    (cd "$tree" && CARGO_TARGET_DIR=$target cargo build --package server --bin longshored --profile "$profile" \
-        "${QUIET[@]}") || code=$?
+    say "building longshored and longshore of $commit ($profile)"
+    (cd "$tree" && CARGO_TARGET_DIR=$target cargo build --package server --bin longshored --package cli \
+        --bin longshore --profile "$profile" "${QUIET[@]}") || code=$?
     git worktree remove --force "$tree"
     ((code == 0)) || return "$code"
     mkdir -p "$folder"
-    cp "$target/$output/longshored" "$folder/longshored.new"
-    mv "$folder/longshored.new" "$folder/longshored"
+    for name in longshore longshored; do
+        cp "$target/$output/$name" "$folder/$name.new"
+        mv "$folder/$name.new" "$folder/$name"
+    done
 }

@@ -24,7 +24,7 @@ def dockerfile():
 
 
 def make_stages(folder):
-    root, build = folder / "root", folder / "build"
+    root, build, guide = folder / "root", folder / "build", folder / "guide"
     (root / "out/etc").mkdir(parents=True)
     (root / "out/etc/passwd").write_text("longshore:x:65532:65532::/:\n")
     (root / "out/tmp").mkdir()
@@ -33,7 +33,9 @@ def make_stages(folder):
     for program in ("longshored", "longshore"):
         (build / "out" / program).write_bytes(b"\x7fELF")
         (build / "out" / program).chmod(0o755)
-    return {"root": root, "build": build}
+    (guide / "out").mkdir(parents=True)
+    (guide / "out/index.html").write_text("<!doctype html>\n")
+    return {"root": root, "build": build, "guide": guide}
 
 
 def build(folder):
@@ -73,7 +75,8 @@ def test_layers_have_the_copied_files_and_belong_to_root(tmp_path):
     for layer in manifest["layers"]:
         with tarfile.open(fileobj=io.BytesIO(read_blob(path, layer)), mode="r:gz") as tar:
             entries.update({entry.name: entry for entry in tar})
-    assert list(entries) == ["etc", "etc/passwd", "tmp", "usr/bin/longshored", "usr/bin/longshore"]
+    programs = ["usr/bin/longshored", "usr/bin/longshore"]
+    assert list(entries) == ["etc", "etc/passwd", "tmp", *programs, "usr/share/longshore/guide/index.html"]
     assert entries["tmp"].mode == 0o1777
     assert entries["usr/bin/longshored"].mode == 0o755
     assert {(entry.uid, entry.gid, entry.mtime) for entry in entries.values()} == {(0, 0, EPOCH)}
@@ -107,6 +110,8 @@ def test_the_dockerfile_runs_the_same_scripts():
     for script in ["compile.sh", "root.sh"]:
         assert script in dockerfile()
         assert f"packaging/image/{script}" in (ROOT / "scripts/image.sh").read_text()
+    assert "tools/guide/build.py /out --check" in dockerfile()
+    assert 'tools/guide/build.py "$1" --check' in (ROOT / "scripts/book.sh").read_text()
 
 
 def test_the_image_and_the_workflows_are_built_with_the_compiler_of_the_checkout():

@@ -26,6 +26,14 @@ def test_actions_are_named_by_commit(path):
     assert [each for each in used if not PINNED.fullmatch(each)] == []
 
 
+def test_the_checks_may_take_as_long_as_the_limits_of_their_steps():
+    limits = re.findall(r"^step_within (\d+) ", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    [allowed] = re.findall(r"timeout-minutes: (\d+)", (FOLDER / "ci.yml").read_text())
+    # GitHub ends every job of its own runners after six hours.
+    assert limits
+    assert sum(map(int, limits)) < int(allowed) <= 6 * 60
+
+
 def test_a_release_publishes_the_folder_whose_checksums_it_signs():
     text = (FOLDER / "release.yml").read_text()
     assert "cd dist/release && sha256sum --check SHA256SUMS" in text

@@ -10,7 +10,7 @@ const RUNBOOKS_FOLDER: &str = "docs/runbooks/";
 const INDEX_PATH: &str = "docs/runbooks/README.md";
 const FENCE: &str = "```";
 const RUN_FENCE: &str = "```sh";
-const REASON_START: &str = "<!-- not run: ";
+pub(crate) const REASON_START: &str = "<!-- not run: ";
 const REASON_END: &str = " -->";
 const REQUIRED_HEADINGS: &[&str] = &["## What it means", "## Look", "## Fix", "## Verify"];
 
@@ -88,7 +88,8 @@ fn check_blocks(tree: &SourceTree) -> Vec<RuleViolation> {
     for file in tree.files.iter().filter(is_page) {
         let (mut is_inside, mut line_before) = (false, "");
         for (index, line) in file.text.lines().enumerate() {
-            if line.trim_start().starts_with(FENCE) {
+            let line = line.trim_start();
+            if line.starts_with(FENCE) {
                 if !is_inside && line != RUN_FENCE && !has_reason(line_before) {
                     let what = format!(
                         "docs-test does not run this block: begin it with {RUN_FENCE}, or write \
@@ -192,8 +193,9 @@ mod tests {
         assert_eq!(found("```sh\nlongshored doctor\n```\n"), 0);
         assert_eq!(found("```\nlongshored doctor\n```\n"), 1);
         assert_eq!(found("```console\nchronyc tracking\n```\n"), 1);
-        // docs-test does not find a block inside a list.
-        assert_eq!(found("   ```sh\n   longshored doctor\n   ```\n"), 1);
+        // A block inside a list is indented.
+        assert_eq!(found("   ```sh\n   longshored doctor\n   ```\n"), 0);
+        assert_eq!(found("   ```\n   longshored doctor\n   ```\n"), 1);
         let reason = "<!-- not run: it needs the fault -->\n";
         assert_eq!(found(&format!("{reason}```\nreboot\n```\n")), 0);
         assert_eq!(found("<!-- not run: -->\n```sh\nreboot\n```\n"), 1);
