@@ -2,28 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::header::ETAG;
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::call::{ApiCall, encode, random_key};
 use crate::client_error::{ApiErrorAnswer, ClientError};
+use crate::file_digests::{digest, read_part};
 use crate::longshore_client::{LongshoreClient, draw};
 use crate::retry::{FailedRequest, decide};
-use crate::upload_state::{UploadState, UploadStateFile};
+use crate::upload_state::{PartedUpload, UploadState, UploadStateFile};
 
-/// Larger files are uploaded in parts of [`PART_BYTES`].
+/// Larger files are uploaded in parts.
 const MAX_SINGLE_POST_BYTES: u64 = 8 * 1024 * 1024;
-const PART_BYTES: u64 = 16 * 1024 * 1024;
 const TRANSFER_TIMEOUT: Duration = Duration::from_mins(10);
 const MAX_TRANSFER_ATTEMPTS: u32 = 8;
 /// The object store answers it when a grant has expired.
@@ -33,11 +29,13 @@ const MAX_GRANT_REFRESHES: u32 = 3;
 const MAX_COMPLETIONS: u32 = 120;
 const COMPLETION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Digests of a file: of the whole and, if it is large, of its parts.
-struct FileDigests {
-    size: u64,
-    sha256: String,
-    parts: Vec<String>,
+/// One part, as it is sent.
+struct PartTransfer<'a> {
+    file_id: &'a str,
+    number: u64,
+    url: String,
+    checksum_header: (String, String),
+    chunk: Bytes,
 }
 
 impl LongshoreClient {
@@ -70,26 +68,27 @@ impl LongshoreClient {
         if let Some(fields) = declaration.as_object_mut() {
             fields.insert("part_checksums".to_owned(), json!(digests.parts));
         }
-        let file = UploadStateFile::of(state_folder, &digests.sha256);
-        let begun = match file.load(self.base_url()) {
+        let state_file = UploadStateFile::of(state_folder, &digests.sha256);
+        let begun = match state_file.load(self.base_url()) {
             Some(state) => self.resume(state, &digests.parts).await?,
             None => None,
         };
-        let (mut state, upload) = match begun {
+        let (state, grants) = match begun {
             Some(begun) => begun,
             None => match self.declare(&declaration).await? {
                 (id, None) => return self.read_file(&id).await,
                 (id, Some(upload)) => (self.begin(id), upload),
             },
         };
-        file.save(&state);
-        self.put_parts(path, &upload, &digests.parts, (&mut state, &file))
+        state_file.save(&state);
+        let mut upload = PartedUpload { state, state_file };
+        self.put_parts(path, &grants, &digests.parts, &mut upload)
             .await?;
-        let parts = list_parts(&state, &digests.parts)?;
+        let parts = list_parts(&upload.state, &digests.parts)?;
         let record = self
-            .complete(&state.file_id, &json!({"parts": parts}))
+            .complete(&upload.state.file_id, &json!({"parts": parts}))
             .await?;
-        file.forget();
+        upload.state_file.forget();
         Ok(record)
     }
 
@@ -198,20 +197,20 @@ impl LongshoreClient {
     async fn put_parts(
         &self,
         path: &Path,
-        upload: &Value,
+        grants: &Value,
         checksums: &[String],
-        (state, state_file): (&mut UploadState, &UploadStateFile),
+        upload: &mut PartedUpload,
     ) -> Result<(), ClientError> {
-        let header_name = text_field(upload, "checksum_header")?;
+        let header_name = text_field(grants, "checksum_header")?;
         let mut file = File::open(path).map_err(|error| file_error(path, &error))?;
-        for part in upload
+        for part in grants
             .get("parts")
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
         {
             let number = part.get("part_number").and_then(Value::as_u64).unwrap_or(1);
-            if state.parts.contains_key(&number.to_string()) {
+            if upload.state.parts.contains_key(&number.to_string()) {
                 continue;
             }
             let index = number.saturating_sub(1);
@@ -221,37 +220,35 @@ impl LongshoreClient {
             let checksum =
                 checksum.ok_or_else(|| unreadable("a part that the file does not have"))?;
             let chunk = read_part(&mut file, index).map_err(|error| file_error(path, &error))?;
-            let headers = [(header_name.clone(), checksum.clone())];
-            let url = text_field(part, "url")?;
-            let etag = self.put_part((&state.file_id, number), url, &headers, chunk);
-            let etag = etag.await?;
-            state.parts.insert(number.to_string(), etag);
-            state_file.save(state);
+            let transfer = PartTransfer {
+                file_id: &upload.state.file_id,
+                number,
+                url: text_field(part, "url")?,
+                checksum_header: (header_name.clone(), checksum.clone()),
+                chunk,
+            };
+            let etag = self.put_part(transfer).await?;
+            upload.remember(number, etag);
         }
         Ok(())
     }
 
     /// Returns the `ETag`. A grant that has expired is refreshed.
-    async fn put_part(
-        &self,
-        (id, number): (&str, u64),
-        mut url: String,
-        headers: &[(String, String)],
-        chunk: Bytes,
-    ) -> Result<String, ClientError> {
+    async fn put_part(&self, mut part: PartTransfer<'_>) -> Result<String, ClientError> {
+        let headers = [part.checksum_header];
         let mut refreshes = 0;
         let answer = loop {
-            let sent = self.transfer(&Method::PUT, &url, headers, chunk.clone());
+            let sent = self.transfer(&Method::PUT, &part.url, &headers, part.chunk.clone());
             match sent.await {
                 Ok(answer) => break answer,
                 Err(ClientError::Refused(refusal))
                     if refusal.status == FORBIDDEN && refreshes < MAX_GRANT_REFRESHES =>
                 {
                     refreshes += 1;
-                    let upload = self.refresh_parts(id, &[number]).await?;
-                    let part = upload.pointer("/parts/0");
-                    let part = part.ok_or_else(|| unreadable("the part has no new grant"))?;
-                    url = text_field(part, "url")?;
+                    let grants = self.refresh_parts(part.file_id, &[part.number]).await?;
+                    let grant = grants.pointer("/parts/0");
+                    let grant = grant.ok_or_else(|| unreadable("the part has no new grant"))?;
+                    part.url = text_field(grant, "url")?;
                 }
                 Err(error) => return Err(error),
             }
@@ -340,39 +337,6 @@ pub fn guess_media_type(path: &Path) -> Option<&'static str> {
         _ => return None,
     };
     Some(media_type)
-}
-
-/// One pass over the file: no more than a part is in memory.
-fn digest(path: &Path) -> std::io::Result<FileDigests> {
-    let mut file = File::open(path)?;
-    let (mut whole, mut size, mut parts) = (Sha256::new(), 0, Vec::new());
-    loop {
-        let chunk = read_up_to_a_part(&mut file)?;
-        if chunk.is_empty() {
-            break;
-        }
-        size += u64::try_from(chunk.len()).unwrap_or_default();
-        whole.update(&chunk);
-        parts.push(STANDARD.encode(Sha256::digest(&chunk)));
-    }
-    let digest = whole.finalize();
-    let sha256 = hex::encode(digest);
-    Ok(FileDigests {
-        size,
-        sha256,
-        parts,
-    })
-}
-
-fn read_part(file: &mut File, index: u64) -> std::io::Result<Bytes> {
-    file.seek(SeekFrom::Start(index.saturating_mul(PART_BYTES)))?;
-    read_up_to_a_part(file).map(Bytes::from)
-}
-
-fn read_up_to_a_part(file: &mut File) -> std::io::Result<Vec<u8>> {
-    let mut chunk = Vec::new();
-    file.take(PART_BYTES).read_to_end(&mut chunk)?;
-    Ok(chunk)
 }
 
 fn text_field(value: &Value, name: &str) -> Result<String, ClientError> {

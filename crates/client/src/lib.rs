@@ -17,6 +17,8 @@ pub mod error_entry;
 
 pub mod error_table;
 
+mod file_digests;
+
 pub mod files;
 
 mod groups;

@@ -24,6 +24,13 @@ pub(crate) struct UploadState {
 #[derive(Debug, Clone)]
 pub(crate) struct UploadStateFile(Option<PathBuf>);
 
+/// An upload in parts, and the file that remembers it.
+#[derive(Debug)]
+pub(crate) struct PartedUpload {
+    pub(crate) state: UploadState,
+    pub(crate) state_file: UploadStateFile,
+}
+
 impl UploadStateFile {
     pub(crate) fn of(folder: Option<&Path>, sha256: &str) -> Self {
         Self(folder.map(|folder| folder.join(format!("{sha256}.json"))))
@@ -53,6 +60,14 @@ impl UploadStateFile {
         if let Some(path) = &self.0 {
             let _removed = fs::remove_file(path);
         }
+    }
+}
+
+impl PartedUpload {
+    /// The object store has this part.
+    pub(crate) fn remember(&mut self, number: u64, etag: String) {
+        self.state.parts.insert(number.to_string(), etag);
+        self.state_file.save(&self.state);
     }
 }
 

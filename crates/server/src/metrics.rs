@@ -13,6 +13,10 @@ pub mod catalogue;
 const SECONDS_BUCKETS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
+/// Histogram buckets for the verification of a file: large videos take minutes.
+const SCAN_BUCKETS: [f64; 14] = [
+    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0,
+];
 /// Histogram buckets for the time from a load to its callback: from seconds to the deadline of a
 /// cargo, and the retries of its callback.
 const CARGO_CALLBACK_BUCKETS: [f64; 16] = [
@@ -35,8 +39,10 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
 /// A full name wins over a suffix.
 fn builder() -> Result<PrometheusBuilder, BuildError> {
     let cargo_callback = Matcher::Full("longshore_cargo_callback_seconds".to_owned());
+    let scan = Matcher::Full("longshore_scan_duration_seconds".to_owned());
     PrometheusBuilder::new()
         .set_buckets_for_metric(cargo_callback, &CARGO_CALLBACK_BUCKETS)?
+        .set_buckets_for_metric(scan, &SCAN_BUCKETS)?
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)?
         .set_buckets_for_metric(Matcher::Suffix("_loads".to_owned()), &SIZE_BUCKETS)?
         .set_buckets_for_metric(Matcher::Suffix("_batch_cargo".to_owned()), &SIZE_BUCKETS)
@@ -74,16 +80,19 @@ mod tests {
     use super::builder;
 
     #[test]
-    fn the_time_to_a_callback_has_buckets_up_to_days() {
+    fn long_durations_have_buckets_of_their_own() {
         let recorder = builder().unwrap().build_recorder();
         metrics::with_local_recorder(&recorder, || {
             metrics::histogram!("longshore_cargo_callback_seconds").record(4000.0);
+            metrics::histogram!("longshore_scan_duration_seconds").record(200.0);
             metrics::histogram!("longshore_callback_duration_seconds").record(0.2);
         });
         let page = recorder.handle().render();
         for line in [
             r#"longshore_cargo_callback_seconds_bucket{le="3600"} 0"#,
             r#"longshore_cargo_callback_seconds_bucket{le="86400"} 1"#,
+            r#"longshore_scan_duration_seconds_bucket{le="180"} 0"#,
+            r#"longshore_scan_duration_seconds_bucket{le="600"} 1"#,
             r#"longshore_callback_duration_seconds_bucket{le="0.25"} 1"#,
         ] {
             assert!(page.lines().any(|it| it == line), "{line} is not in {page}");

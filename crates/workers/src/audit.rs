@@ -92,18 +92,13 @@ impl AuditStage {
 
     fn record(&mut self, proof: LedgerProof, now: Timestamp) {
         if let Some(read_since) = proof.read_since {
-            self.set_time("longshore_ledger_last_check_timestamp_seconds", now);
-            self.set_time(
-                "longshore_ledger_oldest_proof_timestamp_seconds",
-                read_since,
-            );
+            let shard = self.shard.name.to_string();
+            metrics::gauge!("longshore_ledger_last_check_timestamp_seconds", "shard" => shard.clone())
+                .set(unix_seconds(now));
+            metrics::gauge!("longshore_ledger_oldest_proof_timestamp_seconds", "shard" => shard)
+                .set(unix_seconds(read_since));
         }
         self.report(proof.faults);
-    }
-
-    fn set_time(&self, name: &'static str, at: Timestamp) {
-        metrics::gauge!(name, "shard" => self.shard.name.to_string())
-            .set((at - Timestamp::UNIX_EPOCH).as_seconds_f64());
     }
 
     /// Logs each fault once; the metric stays until it is fixed.
@@ -142,6 +137,10 @@ impl AuditStage {
             )
         })
     }
+}
+
+fn unix_seconds(at: Timestamp) -> f64 {
+    (at - Timestamp::UNIX_EPOCH).as_seconds_f64()
 }
 
 fn next_pause(took: Duration) -> TimeDelta {

@@ -31,3 +31,7 @@ pub mod words;
 pub mod glossary;
 
 pub mod runbooks;
+
+pub mod runbook_commands;
+
+pub mod metric_names;

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use tidy::source_tree::{RuleViolation, SourceTree};
 use tidy::{
-    crate_dependencies, docs_index, glossary, import_cycles, links, machine_locations, names,
-    restricted_apis, runbooks, source_files, words,
+    crate_dependencies, docs_index, glossary, import_cycles, links, machine_locations,
+    metric_names, names, restricted_apis, runbook_commands, runbooks, source_files, words,
 };
 
 fn assert_rule(rule: impl Fn(&SourceTree) -> Vec<RuleViolation>) {
@@ -102,4 +102,14 @@ fn the_glossary_links_to_files() {
 #[test]
 fn every_alert_has_its_runbook() {
     assert_rule(runbooks::check);
+}
+
+#[test]
+fn commands_of_runbooks_are_run_or_listed() {
+    assert_rule(runbook_commands::check);
+}
+
+#[test]
+fn metrics_are_in_the_catalogue_and_have_the_labels_of_their_page() {
+    assert_rule(metric_names::check);
 }

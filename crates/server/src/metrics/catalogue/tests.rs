@@ -63,6 +63,16 @@ fn counters_are_there_from_the_start() {
 }
 
 #[test]
+fn counters_start_with_the_label_of_their_page() {
+    for (kind, name, _) in entries() {
+        if let CounterBy(label, _) = kind {
+            let row = format!("| `{name}` | counter | `{label}` |");
+            assert!(PAGE.contains(&row), "{row}");
+        }
+    }
+}
+
+#[test]
 fn the_page_of_metrics_agrees_with_the_catalogue() {
     let listed: BTreeSet<MetricRow<'_>> = entries().map(listed_row).collect();
     let documented: BTreeSet<MetricRow<'_>> = PAGE.lines().filter_map(documented_row).collect();
