@@ -24,7 +24,7 @@ run_tests() {
 # The ledger against its oracle, with more operations than `./dev test` runs.
 run_model() {
     export LONGSHORE_MODEL_OPERATIONS=${1:-1000000} LONGSHORE_MODEL_SEED=${2:-$SRANDOM}
-    run_tests -p server --profile model --no-capture ledger_model
+    run_tests --profile model --no-capture -E 'package(server) & test(ledger_model)'
     printf '{"name": "model", "ok": true, "operations": %s, "seed": "%s"}\n' \
         "$LONGSHORE_MODEL_OPERATIONS" "$LONGSHORE_MODEL_SEED"
 }
@@ -90,7 +90,7 @@ run_interleavings() {
         esac
         shift 2
     done
-    run_tests -p server --profile model interleavings::
+    run_tests --profile model -E 'package(server) & test(/^interleavings::/)'
     printf '{"name": "interleavings", "ok": true, "seeds": %s, "first": %s}\n' \
         "$LONGSHORE_INTERLEAVINGS" "$LONGSHORE_INTERLEAVINGS_FIRST"
 }
