@@ -49,6 +49,7 @@ TYPED = OWNER | {
 MAX_FINDINGS = 20
 
 ENDING = re.compile(r"/(delete|cancel|deactivate|disable|withdraw|revoke|end|stop|sign-out)$")
+PROJECT_ENDING = re.compile(r"/settings/deactivate$")
 ID = re.compile(r"\b([a-z]{2,5})_[0-9a-f]{32}\b")
 LINK = re.compile(r"/dashboard/(?:invitation|reset)\?pass=[\w-]+")
 """Links for other people, which pages show once and as text."""
@@ -135,8 +136,8 @@ class FormPosts:
         """Every form once, as a person sends it. Some answers have forms that no other page has."""
         sent = set()
         while new := [key for key in self.forms if key not in sent]:
-            # What a form ends, others may change before.
-            for key in sorted(new, key=lambda key: bool(ENDING.search(self.forms[key].action))):
+            # What a form ends, others may change before. An inactive project takes no changes at all.
+            for key in sorted(new, key=lambda key: ending_rank(self.forms[key].action)):
                 if len(self.findings) >= MAX_FINDINGS:
                     return
                 sent.add(key)
@@ -224,6 +225,10 @@ class FormPosts:
         finding = f"{what}: {why}"
         print(finding, file=sys.stderr)
         self.findings.append(finding)
+
+
+def ending_rank(action):
+    return bool(ENDING.search(action)) + bool(PROJECT_ENDING.search(action))
 
 
 def page_kind(path):
