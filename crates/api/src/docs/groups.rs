@@ -5,7 +5,6 @@ mod examples;
 mod read;
 
 use domain::key_scope::KeyRight;
-use domain::request_buckets::RequestLimitExceeded;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem,
@@ -13,6 +12,7 @@ use utoipa::openapi::path::{
 };
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use super::reading::too_many_requests;
 use super::responses::{self, AuthenticatedOperation as _};
 use crate::api_error::ApiError;
 
@@ -70,11 +70,9 @@ trait GroupOperation {
 
 impl GroupOperation for OperationBuilder {
     fn with_group_errors(self, right: KeyRight) -> Self {
-        let too_many = [("Too many requests", too_many_requests())];
-        let too_many = responses::error_response(responses::RATE_LIMITED, too_many);
         self.tag("Groups")
             .with_common_errors(right)
-            .response("429", responses::rate_limited_response(too_many))
+            .response("429", responses::rate_limited_response(too_many_requests()))
     }
 
     fn with_group_id(self, right: KeyRight) -> Self {
@@ -113,12 +111,6 @@ impl GroupOperation for OperationBuilder {
             responses::error_response("The request is invalid.", [("Invalid", wrong)]),
         )
     }
-}
-
-fn too_many_requests() -> ApiError {
-    ApiError::from(RequestLimitExceeded {
-        retry_after_seconds: 1,
-    })
 }
 
 /// The error of a request that is one.

@@ -223,7 +223,7 @@ pub(super) fn too_many_requests() -> utoipa::openapi::response::ResponseBuilder 
     responses::error_response(responses::RATE_LIMITED, problems)
 }
 
-fn limit_exceeded() -> ApiError {
+pub(super) fn limit_exceeded() -> ApiError {
     ApiError::from(RequestLimitExceeded {
         retry_after_seconds: 1,
     })

@@ -7,8 +7,9 @@ use utoipa::openapi::response::{Response, ResponseBuilder};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use wire::group::{GroupListResponse, GroupResponse, GroupResultLine};
 
-use super::{GroupOperation as _, examples, expect_error, too_many_requests};
+use super::{GroupOperation as _, examples, expect_error};
 use crate::docs::files::query_parameter;
+use crate::docs::reading::limit_exceeded;
 use crate::docs::responses;
 use crate::groups::checked;
 use crate::result_stream_limit::too_many_result_streams;
@@ -118,7 +119,7 @@ pub(super) fn results() -> Operation {
 /// Instead of the 429 of the other group routes.
 fn too_many_streams() -> Response {
     let problems = [
-        ("Too many requests", too_many_requests()),
+        ("Too many requests", limit_exceeded()),
         (
             "Too many streams at the same time",
             too_many_result_streams(),
