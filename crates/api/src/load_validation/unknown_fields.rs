@@ -8,10 +8,10 @@ use serde::de::{IgnoredAny, MapAccess};
 use wire::error_body::LocationStep;
 
 use super::reader::UnknownKey;
-use super::vendor_fields::{FieldEffect, VendorFields};
+use super::vendor_fields::{FieldEffect, VendorField, VendorFields};
 use crate::validation_errors::ValidationErrors;
 
-pub(super) const NO_SUCH_FIELD: &str = "Longshore has no field of this name.";
+const NO_SUCH_FIELD: &str = "Longshore has no field of this name.";
 
 /// What Longshore does with a field that it does not know, and what it tells the caller.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) fn report_unknown(
     faults: &mut ValidationErrors,
     vendors: &VendorFields,
 ) {
-    let verdict = judge(&key, vendors);
+    let verdict = judge(&key, vendors, "");
     report(key, verdict, faults);
 }
 
@@ -56,18 +56,24 @@ pub(super) fn report(key: UnknownKey, verdict: FieldVerdict, faults: &mut Valida
     });
 }
 
-fn judge(key: &UnknownKey, vendors: &VendorFields) -> FieldVerdict {
+/// `place` follows the advice to use a field of ours.
+pub(super) fn judge(key: &UnknownKey, vendors: &VendorFields, place: &str) -> FieldVerdict {
     if let Some(ours) = key.ours {
         return FieldVerdict::Refuse(format!("{NO_SUCH_FIELD} Use {ours}."));
     }
-    match vendors.find(&key.name) {
-        None => FieldVerdict::Warn("Longshore has no field of this name and ignores it."),
-        Some(field) => match field.effect {
-            FieldEffect::Refused => {
-                FieldVerdict::Refuse(format!("{NO_SUCH_FIELD} {}", field.advice))
-            }
-            FieldEffect::Ignored => FieldVerdict::Warn(field.advice),
-        },
+    let Some(VendorField { effect, advice }) = vendors.find(&key.name) else {
+        return FieldVerdict::Warn("Longshore has no field of this name and ignores it.");
+    };
+    match effect {
+        FieldEffect::Ignored => FieldVerdict::Warn(advice),
+        FieldEffect::Refused => {
+            let place = if advice.starts_with("Use ") {
+                place
+            } else {
+                ""
+            };
+            FieldVerdict::Refuse(format!("{NO_SUCH_FIELD} {advice}{place}"))
+        }
     }
 }
 
