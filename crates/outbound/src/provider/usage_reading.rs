@@ -5,10 +5,11 @@
 
 use domain::model_answer::{ModelAnswer, ModelStop};
 use domain::outcome::CompletionBlock;
+use domain::route::InferenceMode;
 use domain::token_buckets::{TokenBuckets, TokenUsage};
 use serde_json::Value;
 
-use super::item_result::plausible_usage;
+use super::item_result::{ItemBill, plausible_usage};
 
 /// The tokens of an answer. Both are None if the provider reported no plausible usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +25,14 @@ impl ReadUsage {
         ModelAnswer {
             billed: self.billed,
             ..ModelAnswer::new(blocks, stop, self.usage)
+        }
+    }
+
+    /// What the provider bills for an item without an answer.
+    pub(super) fn bill(self, tier: Option<InferenceMode>) -> ItemBill {
+        ItemBill {
+            tokens: self.billed.unwrap_or_default(),
+            tier,
         }
     }
 

@@ -4,12 +4,11 @@ use domain::model_answer::{ModelAnswer, ModelStop};
 use domain::outcome::CompletionBlock;
 use domain::route::InferenceMode;
 use domain::thinking_signature::{SignatureKind, ThinkingSignature};
-use domain::token_buckets::TokenBuckets;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::provider::item_key::ItemKey;
-use crate::provider::item_result::{ItemBill, ItemResult};
+use crate::provider::item_result::ItemResult;
 use crate::provider::tool_calls::ToolCallReader;
 use crate::provider::usage_reading;
 
@@ -65,25 +64,20 @@ pub(super) fn parse(response: Value, key: ItemKey) -> ItemResult {
     let usage = usage_reading::gemini_usage(&response.usage_metadata);
     let tier = response.usage_metadata.get("serviceTier");
     let tier = tier.and_then(Value::as_str).and_then(parse_tier);
-    let retry = |why: String, tokens: Option<TokenBuckets>| ItemResult::Retry {
-        why,
-        billed: ItemBill {
-            tokens: tokens.unwrap_or_default(),
-            tier,
-        },
-    };
+    let billed = usage.bill(tier);
+    let retry = |why: String| ItemResult::Retry { why, billed };
     let (blocks, stop) = match response.candidates.into_iter().next() {
         Some(candidate) => {
             let blocks = parse_parts(&candidate.content, key);
             let reason = candidate.finish_reason.unwrap_or_default();
             match model_stop(&reason, &blocks) {
                 Some(stop) => (blocks, stop),
-                None => return retry(format!("the model stopped with {reason}"), usage.billed),
+                None => return retry(format!("the model stopped with {reason}")),
             }
         }
         None => match response.prompt_feedback.and_then(|it| it.block_reason) {
             Some(reason) => (Vec::new(), ModelStop::Blocked(reason)),
-            None => return retry("the response has no candidate".to_owned(), usage.billed),
+            None => return retry("the response has no candidate".to_owned()),
         },
     };
     let answer = usage.into_answer(blocks, stop);

@@ -51,9 +51,9 @@ struct Response<'a> {
 pub(super) fn decode(line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResultLine> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|_| UnknownResultLine)?;
     let key: ItemKey = line.custom_id.parse().map_err(|_| UnknownResultLine)?;
-    let end = match (line.response, line.error) {
+    let mut end = match (line.response, line.error) {
         (Some(answer), _) if answer.status_code == 200 => {
-            without_tier(openai_compatible::parse_response(answer.body.get(), key))
+            openai_compatible::parse_response(answer.body.get(), key)
         }
         // If the request ran, the error is inside the response.
         (Some(answer), _) => {
@@ -71,11 +71,7 @@ pub(super) fn decode(line: &[u8]) -> Result<(ItemKey, ItemResult), UnknownResult
         }
         (None, None) => ItemResult::retry("the provider did not run the request"),
     };
+    // The whole job has the batch price, whatever its lines say.
+    end.set_tier(None);
     Ok((key, end))
-}
-
-/// The tier in a result line is not the one that is billed: the whole job has the batch price.
-fn without_tier(mut result: ItemResult) -> ItemResult {
-    result.set_tier(None);
-    result
 }

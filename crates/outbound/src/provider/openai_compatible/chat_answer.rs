@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::provider::item_key::ItemKey;
-use crate::provider::item_result::{ItemBill, ItemResult};
+use crate::provider::item_result::ItemResult;
 use crate::provider::tool_calls::ToolCallReader;
 use crate::provider::usage_reading;
 
@@ -53,10 +53,7 @@ impl ChatChoice {
         if self.finish_reason.as_deref() == Some("abort") {
             return ItemResult::Retry {
                 why: "the server aborted the request".to_owned(),
-                billed: ItemBill {
-                    tokens: usage.billed.unwrap_or_default(),
-                    tier,
-                },
+                billed: usage.bill(tier),
             };
         }
         let mut calls = ToolCallReader::new(key.cargo);

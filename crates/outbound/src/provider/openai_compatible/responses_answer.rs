@@ -29,10 +29,7 @@ pub(super) struct ResponsesAnswer<'a> {
 impl ResponsesAnswer<'_> {
     pub(super) fn into_result(self, key: ItemKey, tier: Option<InferenceMode>) -> ItemResult {
         let usage = usage_reading::responses_usage(self.usage);
-        let billed = ItemBill {
-            tokens: usage.billed.unwrap_or_default(),
-            tier,
-        };
+        let billed = usage.bill(tier);
         match self.status {
             "failed" => return failed(self.error, billed),
             "cancelled" | "queued" | "in_progress" => {
