@@ -11,6 +11,7 @@
 pub mod clock;
 pub mod corpus;
 pub mod environment;
+pub mod features;
 pub mod redis;
 pub mod sample_files;
 

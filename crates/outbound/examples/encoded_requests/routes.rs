@@ -1,9 +1,6 @@
 //! The routes: every adapter, dialect and tier that encodes in another way.
 
-use domain::features::{
-    Features, PromptCaching, SchemaDialect, StructuredOutput, ThinkingSupport, ToolSupport,
-};
-use domain::params::thinking::Effort;
+use domain::features::{Features, SchemaDialect};
 use domain::route::{ChatApi, InferenceMode, Route};
 use outbound::provider::anthropic::Anthropic;
 use outbound::provider::batch_provider::BatchProvider;
@@ -12,6 +9,7 @@ use outbound::provider::gemini::Gemini;
 use outbound::provider::gemini::realtime::GeminiRealtime;
 use outbound::provider::openai::{OpenAi, OpenAiService};
 use outbound::provider::realtime::{OpenAiRealtime, RealtimeProvider, ServerDialect};
+use test_support::features::every_chat_feature;
 use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
 use tokio_rustls::rustls::RootCertStore;
 
@@ -49,15 +47,15 @@ pub(crate) async fn all() -> Vec<EncodedRoute> {
 }
 
 fn batch_routes() -> Vec<EncodedRoute> {
-    let responses = features(SchemaDialect::OpenAi, None);
+    let responses = every_chat_feature(SchemaDialect::OpenAi, None);
     let chat = Features {
         tool_result_files: false,
         ..responses.clone()
     };
-    let anthropic = features(SchemaDialect::Anthropic, Some(BUDGET));
+    let anthropic = every_chat_feature(SchemaDialect::Anthropic, Some(BUDGET));
     let (levels, budgets) = (
-        features(SchemaDialect::Gemini, None),
-        features(SchemaDialect::Gemini, Some(BUDGET)),
+        every_chat_feature(SchemaDialect::Gemini, None),
+        every_chat_feature(SchemaDialect::Gemini, Some(BUDGET)),
     );
     let batch = InferenceMode::Batch;
     let (completions, openai) = (ChatApi::Completions, OpenAiService::OPENAI);
@@ -116,16 +114,16 @@ fn gemini_batch(name: &'static str, route: Route) -> EncodedRoute {
 }
 
 async fn realtime_routes() -> Vec<EncodedRoute> {
-    let responses = features(SchemaDialect::OpenAi, None);
+    let responses = every_chat_feature(SchemaDialect::OpenAi, None);
     let chat = Features {
         tool_result_files: false,
         ..responses.clone()
     };
     let server = Features {
         tool_result_files: false,
-        ..features(SchemaDialect::Server, Some(BUDGET))
+        ..every_chat_feature(SchemaDialect::Server, Some(BUDGET))
     };
-    let levels = features(SchemaDialect::Gemini, None);
+    let levels = every_chat_feature(SchemaDialect::Gemini, None);
     let flex = InferenceMode::Flex;
     let openai = |port, dialect| -> Box<dyn RealtimeProvider> {
         Box::new(OpenAiRealtime::new(options(port), roots(), dialect).expect("a client"))
@@ -177,30 +175,6 @@ fn with_features(via: InferenceMode, features: Features) -> Route {
     Route {
         features,
         ..Route::plain("provider", "model", via)
-    }
-}
-
-/// Everything that some model of the kind can do, so that the encoder leaves nothing out.
-fn features(dialect: SchemaDialect, budget: Option<(u32, u32)>) -> Features {
-    Features {
-        tools: ToolSupport::Parallel,
-        forced_tools: true,
-        tool_result_files: true,
-        strict_tools: true,
-        max_tools: 128,
-        structured_output: StructuredOutput::WithTools,
-        schema_dialects: vec![dialect],
-        thinking: ThinkingSupport {
-            adaptive: true,
-            budget,
-            disabled: true,
-            summaries: true,
-            efforts: Effort::ALL.to_vec(),
-            ..ThinkingSupport::none()
-        },
-        caching: PromptCaching::Marks,
-        seed: true,
-        ..Features::plain()
     }
 }
 

@@ -3,17 +3,15 @@
 
 use std::fmt::Write as _;
 
-use domain::features::{
-    Features, PromptCaching, SchemaDialect, StructuredOutput, ThinkingSupport, ToolSupport,
-};
+use domain::features::SchemaDialect;
 use domain::id::OrganizationId;
-use domain::params::thinking::Effort;
 use domain::route::{ChatApi, InferenceMode, Route};
 use outbound::provider::BatchItem;
 use outbound::provider::batch_provider::{BatchProvider, ENCODER_VERSION};
 use outbound::provider::media::NoMedia;
 use outbound::provider::openai::{OpenAi, OpenAiService};
 use serde_json::{Value, json};
+use test_support::features::every_chat_feature;
 use tokio_rustls::rustls::RootCertStore;
 use uuid::Uuid;
 
@@ -177,28 +175,9 @@ type Way = (&'static str, Box<dyn BatchProvider>, Route, Vec<BatchItem>);
 
 /// A route to a model that has every feature.
 fn capable_route(api: ChatApi, dialect: SchemaDialect, budget: Option<(u32, u32)>) -> Route {
-    let features = Features {
-        tools: ToolSupport::Parallel,
-        forced_tools: true,
-        strict_tools: true,
-        max_tools: 128,
-        structured_output: StructuredOutput::WithTools,
-        schema_dialects: vec![dialect],
-        thinking: ThinkingSupport {
-            adaptive: true,
-            budget,
-            disabled: true,
-            summaries: true,
-            efforts: Effort::ALL.to_vec(),
-            ..ThinkingSupport::none()
-        },
-        caching: PromptCaching::Marks,
-        seed: true,
-        ..Features::plain()
-    };
     Route {
         api,
-        features,
+        features: every_chat_feature(dialect, budget),
         ..plain_route(InferenceMode::Batch)
     }
 }
