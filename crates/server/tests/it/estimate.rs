@@ -5,7 +5,6 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use domain::key_scope::{KeyRight, KeyScope};
-use domain::key_spending::SpendingCap;
 use domain::model::{Model, ModelKind, Prices};
 use domain::money::Money;
 use domain::plan_limits::{Backstop, RateLimit};
@@ -238,14 +237,8 @@ async fn it_says_what_the_account_would_refuse() {
     assert_eq!(two["refused_by"], Value::Null);
     let three = estimate(&service, &customer, &json!({"cargo": vec![hello(); 3]})).await;
     assert_eq!(three["refused_by"], "insufficient_credits");
-    let scope = KeyScope {
-        spending_cap: Some(SpendingCap {
-            key: customer.key_id,
-            monthly: Money(HOLD_NANOS - 1),
-        }),
-        ..KeyScope::default()
-    };
-    let capped = service.create_key(&customer, scope).await;
+    let cap = Money(HOLD_NANOS - 1);
+    let capped = service.create_capped_key(&customer, cap).await;
     let over = estimate(&service, &capped, &hello()).await;
     assert_eq!(over["refused_by"], "key_spending_cap_exceeded");
     let free = estimate(&service, &capped, &chat_request("Hello.", None)).await;

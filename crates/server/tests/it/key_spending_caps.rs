@@ -5,8 +5,6 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use domain::account::first_day_of_month;
-use domain::key_scope::KeyScope;
-use domain::key_spending::SpendingCap;
 use domain::money::Money;
 use store::control::audit_log::Actor;
 use store::control::project;
@@ -26,19 +24,6 @@ const CONCURRENT_LOADS: usize = 2_000;
 const LOADS_THAT_FIT: i64 = 1_234;
 
 impl TestService {
-    /// Creates a key whose cap counts under the id of the customer's first key.
-    async fn create_capped_key(&self, customer: &Customer, cap: Money) -> Customer {
-        let spending_cap = Some(SpendingCap {
-            key: customer.key_id,
-            monthly: cap,
-        });
-        let scope = KeyScope {
-            spending_cap,
-            ..KeyScope::default()
-        };
-        self.create_key(customer, scope).await
-    }
-
     /// Held and spent in the month of now; zero if there is no row.
     async fn read_spending(&self, customer: &Customer) -> (Money, Money) {
         let month = first_day_of_month(self.now());

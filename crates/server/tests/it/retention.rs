@@ -10,12 +10,10 @@ use store::shard::resend::{self, ResendResult};
 use store::shard::{ledger_audit, retention};
 use test_support::callback_receiver::CallbackReceiver;
 use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
-use workers::stage::Stage as _;
 
 use crate::support::http::chat_request;
 use crate::support::marker::{MARKER, find_marker};
-use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, DatabaseLayout, MOCK_DELAY, TestService};
+use crate::support::{Customer, MOCK_DELAY, TestService};
 
 const HOUR: Duration = Duration::from_hours(1);
 /// The delay before each retry of a callback.
@@ -33,9 +31,7 @@ impl RetentionFixture {
 
     async fn of(service: TestService, chosen: ProjectRetention) -> Self {
         let customer = service.create_customer().await;
-        let (project, now) = (customer.project, service.now());
-        let set = retention::set(&service.north, project, chosen, now).await;
-        set.unwrap();
+        service.choose_retention(&customer, chosen).await;
         Self { service, customer }
     }
 
@@ -46,8 +42,7 @@ impl RetentionFixture {
 
     /// Advances the clock, and sweeps.
     async fn sweep_after(&mut self, by: Duration) {
-        let now = self.service.clock.advance(by);
-        self.service.worker_sets[0].sweep.step(now).await.unwrap();
+        self.service.sweep_after(by).await;
     }
 
     async fn track(&self, cargo: &str) -> Value {
@@ -71,14 +66,7 @@ impl RetentionFixture {
 
 #[tokio::test]
 async fn under_zero_retention_an_acknowledged_callback_leaves_no_text() {
-    // The test searches for text as it is stored, so this service never encrypts.
-    let service = Box::pin(TestService::build(
-        DatabaseLayout::Shared,
-        TestLimits::default(),
-        None,
-        None,
-    ))
-    .await;
+    let service = TestService::without_encryption().await;
     let mut fixture = RetentionFixture::of(service, ProjectRetention::Zero).await;
     let receiver = ScriptedReceiver::start([plain_reply(200, MARKER)]).await;
     let url = format!("{}/{MARKER}?token={MARKER}", receiver.url());

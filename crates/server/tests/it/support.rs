@@ -46,6 +46,8 @@ pub(crate) mod marker;
 
 pub(crate) mod provider_bills;
 
+mod retention;
+
 pub(crate) mod server_process;
 
 pub(crate) mod signing;

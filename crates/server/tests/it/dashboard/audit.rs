@@ -2,14 +2,10 @@
 
 use axum::body::Body;
 use axum::extract::Request;
-use domain::audit_token::AuditToken;
-use domain::id::{AuditTokenId, Berth};
 use domain::person::Role;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
-use store::control::audit_log::Actor;
-use store::control::audit_token::{self, AuditTokenRow};
 use tower::ServiceExt as _;
 
 use crate::dashboard::browser::{Browser, PUBLIC_URL, project_slug};
@@ -49,24 +45,6 @@ async fn read_lines(service: &TestService, path: &str, token: &str) -> Vec<Value
 fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = page.split_once(before).unwrap();
     rest.split_once(after).unwrap().0
-}
-
-/// A token of the whole service, as `longshored admin audit create-token` makes it.
-async fn create_service_token(service: &TestService) -> String {
-    let token = AuditToken::generate(rand::random::<[u8; 32]>().into_iter().cycle().take(1000));
-    let (token, now) = (token.unwrap(), service.now());
-    let row = AuditTokenRow {
-        id: AuditTokenId::new(now, Berth::new(0).unwrap(), rand::random()),
-        organization: None,
-        name: "SIEM".to_owned(),
-        prefix: token.display_prefix().to_owned(),
-        last_used_at: None,
-        created_at: now,
-    };
-    audit_token::create(&service.control, &row, token.digest(), &Actor::console())
-        .await
-        .unwrap();
-    token.reveal().to_owned()
 }
 
 #[tokio::test]
@@ -133,7 +111,7 @@ async fn the_log_takes_audit_tokens_and_other_routes_take_none() {
     let (status, _, body) = fetch(&service, "/audit", "").await;
     assert_eq!(status, 401);
     assert!(body.contains("API key required"), "{body}");
-    let token = create_service_token(&service).await;
+    let token = service.create_audit_token(None).await;
     let (status, _, _) = fetch(&service, "/files", &token).await;
     assert_eq!(status, 401);
 }
@@ -151,7 +129,7 @@ async fn a_token_of_the_service_reads_entries_of_all_organizations_and_of_none()
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header(USER_AGENT, "curl/8");
     assert_eq!(browser.request(request, form).await.status, 401);
-    let token = create_service_token(&service).await;
+    let token = service.create_audit_token(None).await;
     let lines = read_lines(&service, "/audit", &token).await;
     for customer in [one, two] {
         let organization = customer.organization.to_string();
@@ -214,7 +192,7 @@ async fn no_entry_holds_a_prompt_or_a_secret() {
     let wrong = [("email", "my password"), ("password", "my password")];
     owner.post_form("/dashboard/sign-in", &wrong).await;
 
-    let service_token = create_service_token(&service).await;
+    let service_token = service.create_audit_token(None).await;
     let (status, _, log) = fetch(&service, "/audit", &service_token).await;
     assert_eq!(status, 200);
     assert!(log.contains("cargo.read") && log.contains("cargo.input_exported"));

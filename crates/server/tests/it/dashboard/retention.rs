@@ -52,9 +52,9 @@ async fn an_owner_chooses_the_retention_of_a_project() {
 async fn the_page_of_an_erased_cargo_says_so_and_offers_no_resend() {
     let mut service = TestService::new().await;
     let customer = service.create_customer().await;
-    let (project, now) = (customer.project, service.now());
-    let set = retention::set(&service.north, project, ProjectRetention::Zero, now).await;
-    set.unwrap();
+    service
+        .choose_retention(&customer, ProjectRetention::Zero)
+        .await;
     let receiver = CallbackReceiver::new().await;
     let body = chat_request("Secret words.", Some(receiver.url()));
     let cargo = service.load(&customer, &body).await;

@@ -4,13 +4,12 @@ use axum::body::Body;
 use axum::http::Request;
 use domain::forwarded_for::ClientAddress;
 use domain::key_scope::{KeyRight, KeyScope, parse_address_range};
-use domain::key_spending::SpendingCap;
 use domain::money::Money;
 use serde_json::{Value, json};
 
 use super::{BATCHES, id_of, item};
+use crate::support::TestService;
 use crate::support::credit::ONE_DOLLAR;
-use crate::support::{Customer, TestService};
 
 /// A batch of items of these models.
 fn batch(models: &[&str]) -> Value {
@@ -33,19 +32,6 @@ async fn hold_of_an_item(service: &TestService) -> Money {
 }
 
 /// A key of the customer with this monthly cap. The customer has credit.
-async fn create_capped_key(service: &TestService, customer: &Customer, cap: i64) -> Customer {
-    service.add_credit(customer, ONE_DOLLAR).await;
-    let spending_cap = Some(SpendingCap {
-        key: customer.key_id,
-        monthly: Money(cap),
-    });
-    let scope = KeyScope {
-        spending_cap,
-        ..KeyScope::default()
-    };
-    service.create_key(customer, scope).await
-}
-
 #[tokio::test]
 async fn a_route_needs_its_right() {
     let service = TestService::new().await;
@@ -141,7 +127,9 @@ async fn a_batch_beyond_the_spending_cap_is_refused() {
     let service = TestService::with_prices().await;
     let hold = hold_of_an_item(&service).await.nanos();
     let customer = service.create_customer().await;
-    let capped = create_capped_key(&service, &customer, 2 * hold - 1).await;
+    service.add_credit(&customer, ONE_DOLLAR).await;
+    let cap = Money(2 * hold - 1);
+    let capped = service.create_capped_key(&customer, cap).await;
     let refused = service
         .create_batch(&capped, &batch(&["priced", "priced"]))
         .await;
@@ -158,7 +146,9 @@ async fn batches_of_a_key_share_its_spending_cap_when_they_are_loaded() {
     let service = TestService::with_prices().await;
     let hold = hold_of_an_item(&service).await.nanos();
     let customer = service.create_customer().await;
-    let capped = create_capped_key(&service, &customer, 3 * hold - 1).await;
+    service.add_credit(&customer, ONE_DOLLAR).await;
+    let cap = Money(3 * hold - 1);
+    let capped = service.create_capped_key(&customer, cap).await;
     // Each of them fits while nothing is loaded.
     for _ in 0..2 {
         let body = batch(&["priced", "priced"]);

@@ -4,31 +4,16 @@ use std::time::Duration;
 
 use domain::retention::ProjectRetention;
 use serde_json::json;
-use store::shard::retention;
-use workers::stage::Stage as _;
 
 use super::{id_of, item};
 use crate::support::TestService;
-
-impl TestService {
-    async fn sweep_after(&mut self, by: Duration) {
-        let now = self.clock.advance(by);
-        self.worker_sets[0].sweep.step(now).await.unwrap();
-    }
-
-    async fn count_parcel_blocks(&self) -> i64 {
-        let blocks = sqlx::query_scalar("select count(*) from shard.parcel_block");
-        blocks.fetch_one(&self.north.pool).await.unwrap()
-    }
-}
 
 #[tokio::test]
 async fn under_zero_retention_items_are_kept_until_they_are_loaded() {
     let mut service = TestService::new().await;
     let customer = service.create_customer().await;
-    let (project, now) = (customer.project, service.now());
-    let set = retention::set(&service.north, project, ProjectRetention::Zero, now);
-    set.await.unwrap();
+    let zero = ProjectRetention::Zero;
+    service.choose_retention(&customer, zero).await;
     let body = json!({"requests": [item("a", "svc-mock")]});
     let id = id_of(&service.create_batch(&customer, &body).await);
     service.sweep_after(Duration::from_mins(1)).await;

@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::http::Request;
 use domain::forwarded_for::ClientAddress;
 use domain::key_scope::{KeyRight, KeyScope, parse_address_range};
-use domain::key_spending::SpendingCap;
 use domain::money::Money;
 use serde_json::json;
 
@@ -12,8 +11,8 @@ use super::{
     CHAT, call, call_with, create, field, file_part, find, finish_all, id_of, line, lines_of,
     unpack_all, upload,
 };
+use crate::support::TestService;
 use crate::support::credit::ONE_DOLLAR;
-use crate::support::{Customer, TestService};
 
 /// What one line of `priced` holds.
 async fn hold_of_a_line(service: &TestService) -> Money {
@@ -27,19 +26,6 @@ async fn hold_of_a_line(service: &TestService) -> Money {
 }
 
 /// A key of the customer with this monthly cap. The customer has credit.
-async fn create_capped_key(service: &TestService, customer: &Customer, cap: i64) -> Customer {
-    service.add_credit(customer, ONE_DOLLAR).await;
-    let spending_cap = Some(SpendingCap {
-        key: customer.key_id,
-        monthly: Money(cap),
-    });
-    let scope = KeyScope {
-        spending_cap,
-        ..KeyScope::default()
-    };
-    service.create_key(customer, scope).await
-}
-
 #[tokio::test]
 async fn a_route_needs_its_right() {
     let service = TestService::new().await;
@@ -141,7 +127,9 @@ async fn a_batch_beyond_the_spending_cap_fails_before_anything_is_loaded() {
     let service = TestService::with_prices().await;
     let hold = hold_of_a_line(&service).await.nanos();
     let customer = service.create_customer().await;
-    let capped = create_capped_key(&service, &customer, 2 * hold - 1).await;
+    service.add_credit(&customer, ONE_DOLLAR).await;
+    let cap = Money(2 * hold - 1);
+    let capped = service.create_capped_key(&customer, cap).await;
     let lines = [line("a", "priced"), line("b", "priced")];
     let id = id_of(&create(&service, &capped, &lines).await);
     unpack_all(&service).await;
@@ -159,7 +147,9 @@ async fn batches_of_a_key_share_its_spending_cap_when_they_are_loaded() {
     let service = TestService::with_prices().await;
     let hold = hold_of_a_line(&service).await.nanos();
     let customer = service.create_customer().await;
-    let capped = create_capped_key(&service, &customer, 3 * hold - 1).await;
+    service.add_credit(&customer, ONE_DOLLAR).await;
+    let cap = Money(3 * hold - 1);
+    let capped = service.create_capped_key(&customer, cap).await;
     // Each of them fits while nothing is loaded.
     for _ in 0..2 {
         let lines = [line("a", "priced"), line("b", "priced")];

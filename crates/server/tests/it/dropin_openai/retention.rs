@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use domain::retention::ProjectRetention;
 use serde_json::{Value, json};
-use store::shard::retention;
-use workers::stage::Stage as _;
 
 use super::{
     CHAT, call, call_with, content, create, field, file_part, find, finish_all, id_of, line,
@@ -14,23 +12,11 @@ use super::{
 };
 use crate::support::http::AppResponse;
 use crate::support::marker::{MARKER, execute, find_marker};
-use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, DatabaseLayout, TestService};
+use crate::support::{Customer, TestService};
 
 const HOUR: Duration = Duration::from_hours(1);
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY_SECONDS: i64 = 86_400;
-
-async fn choose(service: &TestService, customer: &Customer, chosen: ProjectRetention) {
-    let set = retention::set(&service.north, customer.project, chosen, service.now());
-    set.await.unwrap();
-}
-
-/// Advances the clock, and sweeps.
-async fn sweep_after(service: &mut TestService, by: Duration) {
-    let now = service.clock.advance(by);
-    service.worker_sets[0].sweep.step(now).await.unwrap();
-}
 
 async fn upload_line(service: &TestService, customer: &Customer) -> AppResponse {
     let text = line("a", "svc-mock").to_string();
@@ -49,23 +35,13 @@ async fn status_of(service: &TestService, customer: &Customer, id: &str) -> u16 
     content(service, customer, id).await.0
 }
 
-async fn count_blocks(service: &TestService) -> i64 {
-    let blocks = sqlx::query_scalar("select count(*) from shard.parcel_block");
-    blocks.fetch_one(&service.north.pool).await.unwrap()
-}
-
 #[tokio::test]
 async fn under_zero_retention_a_batch_leaves_no_text() {
-    // The test searches for text as it is stored, so this service never encrypts.
-    let mut service = Box::pin(TestService::build(
-        DatabaseLayout::Shared,
-        TestLimits::default(),
-        None,
-        None,
-    ))
-    .await;
+    let mut service = TestService::without_encryption().await;
     let customer = service.create_customer().await;
-    choose(&service, &customer, ProjectRetention::Zero).await;
+    service
+        .choose_retention(&customer, ProjectRetention::Zero)
+        .await;
     let mut prompt = line("a", "svc-mock");
     prompt["body"]["messages"][0]["content"] = json!(MARKER);
     let text = prompt.to_string();
@@ -85,20 +61,20 @@ async fn under_zero_retention_a_batch_leaves_no_text() {
     assert_eq!(ended["status"], "completed", "{ended}");
     assert_eq!(ended["metadata"], json!({"run": MARKER}));
     assert_eq!(status_of(&service, &customer, &file).await, 404);
-    sweep_after(&mut service, MINUTE).await;
-    assert_eq!(count_blocks(&service).await, 0);
+    service.sweep_after(MINUTE).await;
+    assert_eq!(service.count_parcel_blocks().await, 0);
     // The answers stay for a day, as those of cargo without a callback.
     let output = &ended["output_file_id"];
-    sweep_after(&mut service, 23 * HOUR).await;
+    service.sweep_after(23 * HOUR).await;
     let answered = lines_of(&service, &customer, output).await;
     assert_eq!(answered[0]["response"]["status_code"], 200);
-    sweep_after(&mut service, HOUR).await;
+    service.sweep_after(HOUR).await;
     let erased = lines_of(&service, &customer, output).await;
     assert_eq!(erased[0]["error"]["code"], "answer_erased");
     let stored = find_marker(&service.north.pool).await;
     assert!(stored.contains("shard.dropin_batch.options"), "{stored:?}");
     // What the batch set for all lines stays until each of them is erased.
-    sweep_after(&mut service, 24 * HOUR).await;
+    service.sweep_after(24 * HOUR).await;
     let stored = find_marker(&service.north.pool).await;
     assert_eq!(stored, BTreeSet::new());
     let forgotten = find(&service, &customer, &batch).await;
@@ -111,7 +87,9 @@ async fn under_zero_retention_a_batch_leaves_no_text() {
 async fn under_zero_retention_a_file_that_no_batch_has_loaded_is_kept_for_a_day() {
     let mut service = TestService::new().await;
     let customer = service.create_customer().await;
-    choose(&service, &customer, ProjectRetention::Zero).await;
+    service
+        .choose_retention(&customer, ProjectRetention::Zero)
+        .await;
     let parts = [field("purpose", "batch"), file_part("{}")];
     let file = id_of(&upload(&service, &customer, &parts).await);
     assert_eq!(lifetime(&service, &customer, &file).await, DAY_SECONDS);
@@ -119,15 +97,15 @@ async fn under_zero_retention_a_file_that_no_batch_has_loaded_is_kept_for_a_day(
     let batch = id_of(&call_with(&service, &customer, "POST", "/batches", &body, &[]).await);
     let failed = find(&service, &customer, &batch).await;
     assert_eq!(failed["status"], "failed", "{failed}");
-    sweep_after(&mut service, 23 * HOUR).await;
+    service.sweep_after(23 * HOUR).await;
     assert_eq!(status_of(&service, &customer, &file).await, 200);
-    sweep_after(&mut service, HOUR).await;
+    service.sweep_after(HOUR).await;
     assert_eq!(status_of(&service, &customer, &file).await, 404);
-    assert_eq!(count_blocks(&service).await, 0);
+    assert_eq!(service.count_parcel_blocks().await, 0);
     // Why it failed may quote the file.
     let reasons = &find(&service, &customer, &batch).await["errors"];
     assert!(!reasons["data"][0]["message"].is_null(), "{reasons}");
-    sweep_after(&mut service, 24 * HOUR + MINUTE).await;
+    service.sweep_after(24 * HOUR + MINUTE).await;
     let reasons = &find(&service, &customer, &batch).await["errors"];
     assert_eq!(*reasons, Value::Null);
 }
@@ -136,7 +114,9 @@ async fn under_zero_retention_a_file_that_no_batch_has_loaded_is_kept_for_a_day(
 async fn a_file_is_kept_for_the_days_of_its_project_at_most() {
     let mut service = TestService::new().await;
     let customer = service.create_customer().await;
-    choose(&service, &customer, ProjectRetention::Days(2)).await;
+    service
+        .choose_retention(&customer, ProjectRetention::Days(2))
+        .await;
     let text = line("a", "svc-mock").to_string();
     for (asked, kept) in [("2592000", 2 * DAY_SECONDS), ("3600", 3_600)] {
         let parts = [
@@ -153,11 +133,11 @@ async fn a_file_is_kept_for_the_days_of_its_project_at_most() {
     let two_days_later = created.as_i64().map(|at| at + 2 * DAY_SECONDS);
     assert_eq!(expires.as_i64(), two_days_later);
     let file = id_of(&stored);
-    sweep_after(&mut service, 47 * HOUR).await;
+    service.sweep_after(47 * HOUR).await;
     assert_eq!(status_of(&service, &customer, &file).await, 200);
-    sweep_after(&mut service, HOUR).await;
+    service.sweep_after(HOUR).await;
     assert_eq!(status_of(&service, &customer, &file).await, 404);
-    assert_eq!(count_blocks(&service).await, 0);
+    assert_eq!(service.count_parcel_blocks().await, 0);
 }
 
 #[tokio::test]
@@ -171,15 +151,19 @@ async fn a_new_retention_holds_for_the_files_that_are_stored() {
     assert_eq!(status_of(&service, &customer, &loaded).await, 200);
     let unused = id_of(&upload_line(&service, &customer).await);
     let other = id_of(&upload_line(&service, &sibling).await);
-    choose(&service, &customer, ProjectRetention::Days(3)).await;
+    service
+        .choose_retention(&customer, ProjectRetention::Days(3))
+        .await;
     for file in [&loaded, &unused] {
         assert_eq!(lifetime(&service, &customer, file).await, 3 * DAY_SECONDS);
     }
-    choose(&service, &customer, ProjectRetention::Zero).await;
+    service
+        .choose_retention(&customer, ProjectRetention::Zero)
+        .await;
     assert_eq!(status_of(&service, &customer, &loaded).await, 404);
     assert_eq!(lifetime(&service, &customer, &unused).await, DAY_SECONDS);
-    sweep_after(&mut service, MINUTE).await;
-    assert_eq!(count_blocks(&service).await, 2);
+    service.sweep_after(MINUTE).await;
+    assert_eq!(service.count_parcel_blocks().await, 2);
     assert_eq!(lifetime(&service, &sibling, &other).await, 30 * DAY_SECONDS);
 }
 
@@ -187,13 +171,15 @@ async fn a_new_retention_holds_for_the_files_that_are_stored() {
 async fn a_file_that_missed_a_new_retention_is_found_by_sweep() {
     let mut service = TestService::new().await;
     let customer = service.create_customer().await;
-    choose(&service, &customer, ProjectRetention::Days(1)).await;
+    service
+        .choose_retention(&customer, ProjectRetention::Days(1))
+        .await;
     let file = id_of(&upload_line(&service, &customer).await);
     // The upload read the retention before it was changed.
     let missed = "update shard.parcel set expires_at = created_at + interval '30 days'";
     execute(&service.north.pool, missed.to_owned()).await;
     assert_eq!(lifetime(&service, &customer, &file).await, 30 * DAY_SECONDS);
-    sweep_after(&mut service, 10 * MINUTE).await;
+    service.sweep_after(10 * MINUTE).await;
     assert_eq!(lifetime(&service, &customer, &file).await, DAY_SECONDS);
 }
 
@@ -205,9 +191,9 @@ async fn no_file_outlives_the_retention_of_the_installation() {
     // An operator has shortened the retention: its file was to live longer.
     let longer = "update shard.parcel set expires_at = created_at + interval '60 days'";
     execute(&service.north.pool, longer.to_owned()).await;
-    sweep_after(&mut service, 29 * 24 * HOUR).await;
+    service.sweep_after(29 * 24 * HOUR).await;
     assert_eq!(status_of(&service, &customer, &file).await, 200);
-    sweep_after(&mut service, 24 * HOUR + MINUTE).await;
+    service.sweep_after(24 * HOUR + MINUTE).await;
     assert_eq!(status_of(&service, &customer, &file).await, 404);
-    assert_eq!(count_blocks(&service).await, 0);
+    assert_eq!(service.count_parcel_blocks().await, 0);
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use domain::person::Role;
 use domain::retention::ProjectRetention;
 use serde_json::Value;
+use store::shard::ledger_audit;
 use store::shard::project_erasure::ProjectContents;
 use store::shard::project_keys::{self, ProjectKeyRotation};
-use store::shard::{ledger_audit, retention};
 use test_support::callback_receiver::CallbackReceiver;
 
 use super::{
@@ -147,9 +147,9 @@ async fn under_zero_retention_encrypted_contents_go_with_the_acknowledgement() {
     let mut service = TestService::with_master_keys(keys, files).await;
     service.enable_encryption().await;
     let customer = service.create_customer().await;
-    let (project, now) = (customer.project, service.now());
-    let set = retention::set(&service.north, project, ProjectRetention::Zero, now).await;
-    set.unwrap();
+    service
+        .choose_retention(&customer, ProjectRetention::Zero)
+        .await;
     let receiver = start_receiver().await;
     let stored = load_markers(&mut service, &customer, &receiver.url()).await;
     service.clock.advance(MOCK_DELAY);

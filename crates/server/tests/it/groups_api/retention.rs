@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use domain::retention::ProjectRetention;
 use serde_json::{Value, json};
-use store::shard::retention;
 use test_support::scripted_receiver::{ScriptedReceiver, plain_reply};
-use workers::stage::Stage as _;
 
 use crate::support::encryption::file_master_keys;
 use crate::support::marker::MARKER;
-use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, DatabaseLayout, TestService};
+use crate::support::{Customer, TestService};
 
 const HOUR: Duration = Duration::from_hours(1);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -28,9 +25,7 @@ struct EndedGroup {
 impl EndedGroup {
     async fn new(mut service: TestService, chosen: ProjectRetention) -> Self {
         let customer = service.create_customer().await;
-        let (project, now) = (customer.project, service.now());
-        let set = retention::set(&service.north, project, chosen, now);
-        set.await.unwrap();
+        service.choose_retention(&customer, chosen).await;
         let receiver = ScriptedReceiver::start([plain_reply(200, MARKER)]).await;
         let url = format!("{}/{MARKER}?token={MARKER}", receiver.url());
         let body = json!({"name": "run", "metadata": {"order": MARKER}, "callback_url": url});
@@ -61,9 +56,7 @@ impl EndedGroup {
     }
 
     async fn sweep_after(&mut self, by: Duration) {
-        let now = self.service.clock.advance(by);
-        let sweep = &mut self.service.worker_sets[0].sweep;
-        sweep.step(now).await.unwrap();
+        self.service.sweep_after(by).await;
     }
 
     async fn metadata(&self) -> Value {
@@ -92,13 +85,7 @@ impl EndedGroup {
 
 #[tokio::test]
 async fn under_zero_retention_an_ended_group_keeps_no_text_after_two_days() {
-    // The test searches for text as it is stored, so this service never encrypts.
-    let service = Box::pin(TestService::build(
-        DatabaseLayout::Shared,
-        TestLimits::default(),
-        None,
-        None,
-    ));
+    let service = TestService::without_encryption();
     let mut group = EndedGroup::new(service.await, ProjectRetention::Zero).await;
     group.deliver().await;
     group.sweep_after(47 * HOUR).await;

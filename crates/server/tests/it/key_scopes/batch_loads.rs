@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::http::Request;
 use domain::forwarded_for::ClientAddress;
 use domain::key_scope::{KeyRight, KeyScope, parse_address_range};
-use domain::key_spending::SpendingCap;
 use domain::money::Money;
 use serde_json::{Value, json};
 use store::shard::ledger_audit;
@@ -94,15 +93,8 @@ async fn create_key_for_two(service: &TestService, customer: &Customer) -> (Cust
     let hold = service.read_account(&other).await.held;
     assert!(hold > Money::ZERO);
     service.add_credit(customer, ONE_DOLLAR).await;
-    let spending_cap = Some(SpendingCap {
-        key: customer.key_id,
-        monthly: Money(3 * hold.nanos() - 1),
-    });
-    let scope = KeyScope {
-        spending_cap,
-        ..KeyScope::default()
-    };
-    (service.create_key(customer, scope).await, hold)
+    let cap = Money(3 * hold.nanos() - 1);
+    (service.create_capped_key(customer, cap).await, hold)
 }
 
 async fn assert_holds(service: &TestService, customer: &Customer, held: Money) {

@@ -8,15 +8,11 @@ use std::path::Path;
 use api::rate_limit::RouteLimits;
 use axum::body::Body;
 use axum::http::Request;
-use domain::audit_token::AuditToken;
-use domain::id::AuditTokenId;
 use domain::plan_limits::Backstop;
 use serde_json::{Value, json};
-use store::control::audit_log::Actor;
-use store::control::audit_token::{self, AuditTokenRow};
 
+use crate::support::TestService;
 use crate::support::test_limits::TestLimits;
-use crate::support::{Customer, TestService};
 
 const DESCRIPTION: &str = include_str!("../../../../../openapi.json");
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -153,26 +149,13 @@ async fn service() -> TestService {
     .await
 }
 
-/// A token for the audit log of the customer's organization, in place of its key.
-async fn create_audit_token(service: &TestService, customer: &Customer) -> Customer {
-    let random = rand::random::<[u8; 32]>().into_iter().cycle().take(1000);
-    let (token, now) = (AuditToken::generate(random).unwrap(), service.now());
-    let organization = customer.organization;
-    let row = AuditTokenRow {
-        id: AuditTokenId::new(now, organization.berth(), rand::random()),
-        organization: Some(organization),
-        name: "SIEM".to_owned(),
-        prefix: token.display_prefix().to_owned(),
-        last_used_at: None,
-        created_at: now,
-    };
-    audit_token::create(&service.control, &row, token.digest(), &Actor::console())
-        .await
-        .unwrap();
-    Customer {
-        key: token.reveal().to_owned(),
-        ..customer.clone()
-    }
+/// The routes of all these lists.
+fn listed_routes() -> BTreeSet<ApiRoute> {
+    let mut listed = routes_of(&DROPIN_ROUTES);
+    listed.extend(routes_of(&DOCUMENTATION_ROUTES));
+    listed.extend(described_routes(true));
+    listed.extend(described_routes(false));
+    listed
 }
 
 /// How many requests were answered before the first 429. None: more than the largest limit.
@@ -180,7 +163,8 @@ async fn count_until_refused(service: &TestService, route: &ApiRoute) -> Option<
     let mut customer = service.create_customer().await;
     let mut largest = READS_PER_MINUTE;
     if route.path == "/audit" {
-        customer = create_audit_token(service, &customer).await;
+        let organization = Some(customer.organization);
+        customer.key = service.create_audit_token(organization).await;
         largest = AUDIT_READS_PER_MINUTE;
     }
     let path = route.filled_path();
@@ -217,11 +201,10 @@ async fn m8_every_route_with_a_key_has_a_limit() {
 
 #[test]
 fn m8_every_path_of_the_api_is_in_these_lists() {
-    let mut listed = routes_of(&DROPIN_ROUTES);
-    listed.extend(routes_of(&DOCUMENTATION_ROUTES));
-    listed.extend(described_routes(true));
-    listed.extend(described_routes(false));
-    let mut paths: BTreeSet<String> = listed.into_iter().map(|route| route.path).collect();
+    let mut paths: BTreeSet<String> = listed_routes()
+        .into_iter()
+        .map(|route| route.path)
+        .collect();
     paths.extend(UNSERVED_PATHS.map(str::to_owned));
     assert_eq!(served_paths(), paths);
 }
@@ -229,10 +212,7 @@ fn m8_every_path_of_the_api_is_in_these_lists() {
 #[tokio::test]
 async fn m8_a_path_has_no_other_methods() {
     let service = service().await;
-    let mut listed = routes_of(&DROPIN_ROUTES);
-    listed.extend(routes_of(&DOCUMENTATION_ROUTES));
-    listed.extend(described_routes(true));
-    listed.extend(described_routes(false));
+    let listed = listed_routes();
     let paths: BTreeSet<&String> = listed.iter().map(|route| &route.path).collect();
     for path in paths {
         for method in METHODS {

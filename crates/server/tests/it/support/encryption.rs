@@ -96,6 +96,12 @@ pub(crate) fn environment_master_keys() -> Option<Arc<dyn MasterKeys>> {
 }
 
 impl TestService {
+    /// A service that never encrypts: a test can search for text as it is stored.
+    pub(crate) async fn without_encryption() -> Self {
+        let limits = TestLimits::default();
+        Box::pin(Self::build(DatabaseLayout::Shared, limits, None, None)).await
+    }
+
     /// A service that can encrypt. Encryption is off until the test switches it on.
     pub(crate) async fn with_master_keys(
         master_keys: Arc<dyn MasterKeys>,

@@ -1,12 +1,16 @@
 //! Rows of control: organizations, projects and API keys.
 
 use domain::api_key::ApiKey;
-use domain::id::{ApiKeyId, Berth, OrganizationId, ProjectId};
+use domain::audit_token::AuditToken;
+use domain::id::{ApiKeyId, AuditTokenId, Berth, OrganizationId, ProjectId};
 use domain::key_scope::KeyScope;
+use domain::key_spending::SpendingCap;
+use domain::money::Money;
 use domain::organization::Plan;
 use domain::time::Timestamp;
 use store::Control;
 use store::control::audit_log::Actor;
+use store::control::audit_token::{self, AuditTokenRow};
 use store::control::{api_key, organization, project};
 
 use crate::support::{Customer, TestService};
@@ -91,5 +95,37 @@ impl TestService {
             key,
             ..customer.clone()
         }
+    }
+
+    /// Creates a key whose cap counts under the id of the customer's first key.
+    pub(crate) async fn create_capped_key(&self, customer: &Customer, cap: Money) -> Customer {
+        let spending_cap = Some(SpendingCap {
+            key: customer.key_id,
+            monthly: cap,
+        });
+        let scope = KeyScope {
+            spending_cap,
+            ..KeyScope::default()
+        };
+        self.create_key(customer, scope).await
+    }
+
+    /// A token for the audit log of this organization, or of the whole service.
+    pub(crate) async fn create_audit_token(&self, organization: Option<OrganizationId>) -> String {
+        let random = rand::random::<[u8; 32]>().into_iter().cycle().take(1000);
+        let (token, now) = (AuditToken::generate(random).unwrap(), self.now());
+        let berth = organization.map_or(Berth::new(0).unwrap(), OrganizationId::berth);
+        let row = AuditTokenRow {
+            id: AuditTokenId::new(now, berth, rand::random()),
+            organization,
+            name: "SIEM".to_owned(),
+            prefix: token.display_prefix().to_owned(),
+            last_used_at: None,
+            created_at: now,
+        };
+        audit_token::create(&self.control, &row, token.digest(), &Actor::console())
+            .await
+            .unwrap();
+        token.reveal().to_owned()
     }
 }
