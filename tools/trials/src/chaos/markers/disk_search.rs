@@ -115,8 +115,10 @@ impl OpenFileSearch<'_> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
-                done = &mut work => return done,
+                // Also if a busy machine wakes both at once: a sample that is due comes first.
+                biased;
                 () = tokio::time::sleep(SAMPLE_INTERVAL) => self.search_once()?,
+                done = &mut work => return done,
             }
         }
     }
