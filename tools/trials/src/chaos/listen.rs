@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::harness::servers::child_process::ChildProcess;
 use crate::harness::servers::free_port;
 use crate::harness::{
-    ChildProgram, DatabaseLayout, Deployment, FREE_MODEL, FailureContext as _, PollLimits,
-    ProcessSpec, Result, TrialEnvironment, TrialVerdict, judge, report_progress,
+    ChildProgram, DatabaseLayout, Deployment, FREE_MODEL, PollLimits, ProcessSpec, Result,
+    TrialEnvironment, TrialVerdict, judge, report_progress,
 };
 use crate::options::{ChaosListenOptions, CommonOptions};
 
@@ -115,8 +115,7 @@ fn build_program(
     environment: &TrialEnvironment,
     arguments: &[&str],
 ) -> Result<ChildProgram> {
-    let organization = environment.callers.organizations.first();
-    let organization = organization.context("there is no organization")?;
+    let organization = environment.first_organization()?;
     let base_url = format!("http://{}", environment.server()?.address());
     let program = ChildProgram::new(&common.longshore);
     let mut program = program.with_arguments(arguments.iter().copied());

@@ -151,8 +151,7 @@ async fn upload_files(environment: &RestoreEnvironment) -> Result<()> {
 /// A project that is erased in the second half; returns its id.
 async fn create_project(environment: &RestoreEnvironment) -> Result<String> {
     let service = &environment.service;
-    let organization = service.callers.organizations.first();
-    let organization = organization.context("there is no organization")?;
+    let organization = service.first_organization()?;
     let create = [
         "project",
         "create",

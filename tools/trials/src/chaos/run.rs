@@ -121,8 +121,7 @@ fn build_program(
     environment: &TrialEnvironment,
     files: &RunFiles,
 ) -> Result<ChildProgram> {
-    let organization = environment.callers.organizations.first();
-    let organization = organization.context("there is no organization")?;
+    let organization = environment.first_organization()?;
     let text = |path: &Path| path.display().to_string();
     let mut program = ChildProgram::new(&common.longshore).with_arguments([
         "run".to_owned(),

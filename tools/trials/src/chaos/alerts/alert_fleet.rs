@@ -14,9 +14,9 @@ use crate::harness::longshored::config_files;
 use crate::harness::{
     BaseEnvironment, CHAOS_MEMORY, ChildProgram, DatabaseLayout, Deployment, FREE_MODEL,
     FailureContext as _, FilesClient, HttpClient, LongshoredProcess, PRICED_MODEL, Result, SHARD,
-    ScratchFolder, SimulatorProcess, TrialClamdServer, TrialEnvironment, TrialOrganization,
-    TrialPostgresServer, TrialPrometheusServer, TrialProviderAccount, TrialProviderModel,
-    TrialSeaweedServer, report_progress,
+    ScratchFolder, SimulatorProcess, TrialClamdServer, TrialEnvironment, TrialPostgresServer,
+    TrialPrometheusServer, TrialProviderAccount, TrialProviderModel, TrialSeaweedServer,
+    report_progress,
 };
 use crate::options::{ChaosAlertsOptions, CommonOptions};
 
@@ -144,15 +144,10 @@ impl AlertFleet {
         done.context(statement).map(|done| done.rows_affected())
     }
 
-    pub fn first_organization(&self) -> Result<&TrialOrganization> {
-        let first = self.service.callers.organizations.first();
-        first.context("there is no organization")
-    }
-
     /// The Files API for the first organization.
     pub fn files_client(&self) -> Result<FilesClient> {
         let address = self.server_process()?.address();
-        let key = &self.first_organization()?.api_key;
+        let key = &self.service.first_organization()?.api_key;
         Ok(FilesClient::new(HttpClient::default(), address, key))
     }
 

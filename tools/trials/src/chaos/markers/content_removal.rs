@@ -112,7 +112,7 @@ async fn erase_project(environment: &TrialEnvironment) -> Result<()> {
 
 /// Processes follow changes of keys within seconds.
 async fn is_key_refused(environment: &TrialEnvironment) -> Result<bool> {
-    let organization = marker_readers::first_organization(environment)?;
+    let organization = environment.first_organization()?;
     let client = ServiceClient::new(environment.server()?.address());
     let is_refused = |status: &u16| matches!(status, 401 | 403);
     let read = async || {
@@ -133,7 +133,7 @@ async fn set_zero_retention(environment: &TrialEnvironment) -> Result<()> {
 
 /// Instead of waiting for the next retry.
 async fn send_callbacks_now(environment: &TrialEnvironment, records: &MarkedRecords) -> Result<()> {
-    let organization = marker_readers::first_organization(environment)?;
+    let organization = environment.first_organization()?;
     let client = ServiceClient::new(environment.server()?.address());
     for cargo in &records.cargo {
         let path = format!("/cargo/crg_{cargo:032x}/resend");

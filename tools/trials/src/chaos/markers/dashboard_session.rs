@@ -22,8 +22,7 @@ pub(super) struct DashboardSession {
 impl DashboardSession {
     /// Creates the person, who signs in with the link of the admin command.
     pub(super) async fn start(environment: &TrialEnvironment) -> Result<Self> {
-        let organization = environment.callers.organizations.first();
-        let organization = &organization.context("there is no organization")?.id;
+        let organization = &environment.first_organization()?.id;
         let verb = [
             "person",
             "create",

@@ -141,9 +141,7 @@ impl MarkedWork<'_> {
     }
 
     async fn load(&self, body: Value) -> Result<u128> {
-        let organization = self.environment.service.callers.organizations.first();
-        let organization =
-            organization.ok_or_else(|| TrialFailure::new("nothing can be loaded"))?;
+        let organization = self.environment.service.first_organization()?;
         let client = ServiceClient::new(self.environment.service.server()?.address());
         let request = load_request::load(organization, body.to_string());
         let answer = client.send_load(request).await.context("loading")?;

@@ -14,7 +14,6 @@ use crate::harness::http::http_client::HttpResponse;
 use crate::harness::http::service_client::ServiceClient;
 use crate::harness::http::{load_request, string_field};
 use crate::harness::longshored::org_setup;
-use crate::harness::organization::TrialOrganization;
 use crate::harness::verdict::TrialVerdict;
 
 /// How many cargo of the beginning are read one by one. Lists and results have the others too.
@@ -48,7 +47,7 @@ pub(super) struct ReaderFindings {
 impl MarkerReaders<'_> {
     pub(super) async fn read_all(&self) -> Result<ReaderFindings> {
         let mut found = ReaderFindings::default();
-        let organization = first_organization(self.environment)?;
+        let organization = self.environment.first_organization()?;
         let client = ServiceClient::new(self.environment.server()?.address());
         for (reader, path) in self.list_routes() {
             let request = load_request::get(&path, organization);
@@ -169,14 +168,9 @@ impl ReaderFindings {
     }
 }
 
-pub(super) fn first_organization(environment: &TrialEnvironment) -> Result<&TrialOrganization> {
-    let organization = environment.callers.organizations.first();
-    organization.context("there is no organization")
-}
-
 /// The only project of the first organization.
 pub(super) async fn find_project(environment: &TrialEnvironment) -> Result<Value> {
-    let organization = &first_organization(environment)?.id;
+    let organization = &environment.first_organization()?.id;
     let verb = ["project", "list", "--organization", organization];
     let projects = org_setup::run_admin_command(&environment.longshored, &verb).await?;
     let project = projects.get(0).cloned();

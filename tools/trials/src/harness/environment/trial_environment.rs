@@ -11,7 +11,8 @@ use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::servers::postgres;
 use crate::harness::{
     CallbackSink, ChaosCallers, FailureContext as _, LongshoredProcess, LongshoredProgram,
-    PollLimits, Result, ScratchFolder, TrialFailure, TrialPostgresServer, TrialRedisServer,
+    PollLimits, Result, ScratchFolder, TrialFailure, TrialOrganization, TrialPostgresServer,
+    TrialRedisServer,
 };
 use crate::options::CommonOptions;
 
@@ -87,6 +88,11 @@ impl TrialEnvironment {
     pub fn first_shard(&self) -> Result<&PgPool> {
         let first = self.shards.first().map(|(_, pool)| pool);
         first.context("there is no shard")
+    }
+
+    pub fn first_organization(&self) -> Result<&TrialOrganization> {
+        let first = self.callers.organizations.first();
+        first.context("there is no organization")
     }
 
     /// The first process that serves callers.
