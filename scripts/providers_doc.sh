@@ -6,16 +6,12 @@
 
 providers_doc() {
     DOCS_PAGE=docs/providers.md
-    local port
     scratch_servers
-    cargo build --workspace --bin simulator "${QUIET[@]}"
-    port=$(free_ports 1)
-    start "simulator" "$SCRATCH/simulator.log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
-    sdk_await "${STARTED[-1]}" "$SCRATCH/simulator.log"
+    start_simulator
     mkdir -p "$SCRATCH/pasted" "$SCRATCH/longshore" "$SCRATCH/secrets"
     echo key-of-the-file >"$SCRATCH/secrets/gemini"
     export PATH=$CARGO_TARGET_DIR/debug:$PATH
-    providers_commands "http://127.0.0.1:$port" >"$SCRATCH/pasted.sh"
+    providers_commands "$SIMULATOR_URL" >"$SCRATCH/pasted.sh"
     say "running $(wc -l <"$SCRATCH/pasted.sh") lines of docs/providers.md"
     # Up to the restart in the page. longshored gets the variables that it exported.
     { sed '/^## A cargo for each$/,$d' "$SCRATCH/pasted.sh"; echo "export -p >$SCRATCH/exports"; } | providers_paste
@@ -24,7 +20,7 @@ providers_doc() {
     scratch_processes
     create_docs_caller
     sed -n '/^## A cargo for each$/,/^## When something is wrong$/p' "$SCRATCH/pasted.sh" | providers_paste
-    providers_refuse "http://127.0.0.1:$port/admin/openai/$OPENAI_API_KEY/faults"
+    providers_refuse "$SIMULATOR_URL/admin/openai/$OPENAI_API_KEY/faults"
     expect_output 'ok +credential +read from the variable OPENAI_API_KEY' \
         'ok +credential +read from the file ' 'openai-main.*open' 'claude-north.*open' 'claude-south.*open' \
         'gemini-main.*open' 'our-vllm.*open' '^gpt-5-mini: "success":true' '^claude: "success":true' \

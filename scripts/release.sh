@@ -119,7 +119,6 @@ build_archive() {
     install -D -m 755 "$binary" "$folder/$name/longshored"
     install -m 755 "$(dirname "$binary")/longshore" "$folder/$name/longshore"
     install -m 644 LICENSE NOTICE CHANGELOG.md models.toml providers.toml "$folder/$name/"
-    chmod 755 "$folder/$name"
     pack "$folder" "$name" "$file"
 }
 
@@ -129,14 +128,13 @@ build_guide_archive() {
     rm -rf "$folder"
     mkdir -p "$folder"
     cp -R "$guide" "$folder/$name"
-    chmod -R u=rwX,go=rX "$folder/$name"
     pack "$folder" "$name" "$file"
 }
 
 # The same files give the same bytes: pack FOLDER NAME FILE.
 pack() {
     tar --create --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-        -C "$1" "$2" | zstd --quiet --force -19 --threads=1 -o "$3"
+        --mode=u=rwX,go=rX -C "$1" "$2" | zstd --quiet --force -19 --threads=1 -o "$3"
 }
 
 # SHA256SUMS is signed with minisign(1), or with gpg(1), if a key is given.

@@ -28,18 +28,14 @@ runbooks_doc() {
 
 # A provider account, which the simulator answers. No model has a route to it.
 runbooks_provider() {
-    local port
-    port=$(free_ports 1)
-    cargo build --workspace --bin simulator "${QUIET[@]}"
-    start "simulator" "$SCRATCH/simulator.log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
-    sdk_await "${STARTED[-1]}" "$SCRATCH/simulator.log"
+    start_simulator
     export ACCOUNT=openai-main OPENAI_API_KEY=key-of-openai SVC_PROVIDERS_FILE=$SCRATCH/providers.toml
     cat >"$SVC_PROVIDERS_FILE" <<END
 [[provider]]
 name = "$ACCOUNT"
 kind = "openai"
 credential_env = "OPENAI_API_KEY"
-base_url = "http://127.0.0.1:$port/openai/v1"
+base_url = "$SIMULATOR_URL/openai/v1"
 END
 }
 

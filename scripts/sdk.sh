@@ -19,19 +19,11 @@ install_webhooks() {
 }
 
 run_sdk() {
-    local port log
     need compiler sdk
-    say "building the simulator"
-    # The whole workspace chooses the features, so that every verb shares one build.
-    cargo build --workspace --bin simulator "${QUIET[@]}"
     scratch
     # Arguments select tests of the providers' clients.
     [[ $# != 0 ]] || { run_webhooks; run_request_types; }
-    port=$(free_ports 1)
-    log=$SCRATCH/simulator.log
-    export SIMULATOR_URL=http://127.0.0.1:$port
-    start "simulator at $SIMULATOR_URL" "$log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
-    sdk_await "${STARTED[-1]}" "$log"
+    start_simulator
     say "pytest $*"
     cd crates/simulator/sdk || return
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/sdk/bin/pytest" -p no:cacheprovider "$@"
@@ -62,14 +54,21 @@ run_request_types() {
         --rootdir crates/outbound/sdk crates/outbound/sdk
 }
 
-# Waits until the simulator has printed its addresses: sdk_await PID LOG.
-sdk_await() {
-    local end=$((SECONDS + START_SECONDS))
+# Builds the simulator, starts it, exports SIMULATOR_URL, and waits until it has printed its addresses.
+start_simulator() {
+    local log=$SCRATCH/simulator.log port end
+    say "building the simulator"
+    # The whole workspace chooses the features, so that every verb shares one build.
+    cargo build --workspace --bin simulator "${QUIET[@]}"
+    port=$(free_ports 1)
+    export SIMULATOR_URL=http://127.0.0.1:$port
+    start "simulator at $SIMULATOR_URL" "$log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
+    end=$((SECONDS + START_SECONDS))
     while ((SECONDS < end)); do
-        ! grep -q '^admin' "$2" || return 0
-        running "$1" || break
+        ! grep -q '^admin' "$log" || return 0
+        running "${STARTED[-1]}" || break
         sleep 0.1
     done
-    cat "$2" >&2
+    cat "$log" >&2
     fail "the simulator does not listen"
 }

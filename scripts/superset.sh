@@ -23,13 +23,8 @@ run_superset() {
 
 # Starts the simulator, and exports the settings for its accounts and models.
 superset_providers() {
-    local port
-    cargo build --workspace --bin simulator "${QUIET[@]}"
-    port=$(free_ports 1)
-    start "simulator" "$SCRATCH/simulator.log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"
-    sdk_await "${STARTED[-1]}" "$SCRATCH/simulator.log"
-    sed "s|http://SIMULATOR|http://127.0.0.1:$port|" superset/providers.toml >"$SCRATCH/providers.toml"
-    export SIMULATOR_URL=http://127.0.0.1:$port
+    start_simulator
+    sed "s|http://SIMULATOR|$SIMULATOR_URL|" superset/providers.toml >"$SCRATCH/providers.toml"
     export SVC_PROVIDERS_FILE=$SCRATCH/providers.toml SVC_MODELS_FILE=$PWD/superset/models.toml
     export OPENAI_API_KEY=key-openai OPENAI_FLEX_API_KEY=key-flex GEMINI_API_KEY=key-gemini
     export AZURE_OPENAI_API_KEY=key-azure GROQ_API_KEY=key-groq
