@@ -81,6 +81,9 @@ missing_scanner() { PATH=$PATH:/usr/sbin have clamd || MISSING+=(clamav-daemon);
 # A library that shifts the clock of one process.
 missing_faketime() { have faketime || MISSING+=(faketime); }
 
+# Terminals whose screens a trial reads.
+missing_tmux() { have tmux || MISSING+=(tmux); }
+
 # Python alone: it writes the alert rules.
 missing_rules() { have python3 || MISSING+=(python3); }
 

@@ -1,17 +1,15 @@
-//! `longshore listen`: while its receiver is down, the schedule of retries goes on; a newer
-//! terminal takes the name over.
+//! `longshore listen` in terminals: while its receiver is down, the schedule of retries goes on;
+//! a newer terminal takes the name over.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::servers::child_process::ChildProcess;
 use crate::harness::servers::free_port;
+use crate::harness::servers::tmux::{TmuxServer, TmuxTerminal};
 use crate::harness::{
-    ChildProgram, DatabaseLayout, Deployment, FREE_MODEL, PollLimits, ProcessSpec, Result,
-    TrialEnvironment, TrialVerdict, judge, report_progress,
+    DatabaseLayout, Deployment, FREE_MODEL, PollLimits, ProcessSpec, Result, TrialEnvironment,
+    TrialVerdict, judge, report_progress,
 };
 use crate::options::{ChaosListenOptions, CommonOptions};
 
@@ -22,18 +20,6 @@ const START_LIMITS: PollLimits =
 const RETRY_LIMITS: PollLimits =
     PollLimits::new(Duration::from_mins(1), Duration::from_millis(200));
 
-/// A terminal with `longshore listen`.
-struct Terminal {
-    process: ChildProcess,
-    log: PathBuf,
-}
-
-impl Terminal {
-    fn log_text(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
-    }
-}
-
 pub async fn run(common: &CommonOptions, options: &ChaosListenOptions) -> Result<TrialVerdict> {
     let deployment = Deployment::new([ProcessSpec::new("all", "first")])
         .with_organizations(1)
@@ -42,20 +28,21 @@ pub async fn run(common: &CommonOptions, options: &ChaosListenOptions) -> Result
     let layout = DatabaseLayout::SingleShard;
     let environment = TrialEnvironment::build(common, layout, deployment).await?;
     let nowhere = format!("http://{}/hook", free_port::find_free_address()?);
-    let first = start_terminal(common, &environment, "first", &nowhere)?;
-    let is_ready = || first.log_text().contains("Ready.");
-    let was_ready = START_LIMITS.wait_until(is_ready).await;
+    let tmux = TmuxServer::start(&environment.scratch).await?;
+    let listen = |forward_to: &str| {
+        let program = environment.client_program(&common.longshore)?;
+        Ok(program.with_arguments(["listen", "--forward-to", forward_to, "--as", NAME]))
+    };
+    let first = tmux.open("first", &listen(&nowhere)?).await?;
+    let was_ready = shows(START_LIMITS, &first, "Ready.").await?;
     load(common, &environment, 1).await?;
     report_progress("the receiver is down");
-    let is_refused = || first.log_text().contains("connection refused");
-    let was_refused = START_LIMITS.wait_until(is_refused).await;
+    let was_refused = shows(START_LIMITS, &first, "connection refused").await?;
 
     let sink_url = environment.callback_sink.url();
-    let mut first = first;
-    let mut second = start_terminal(common, &environment, "second", &sink_url)?;
-    let has_ended = START_LIMITS
-        .wait_until(|| !first.process.is_running())
-        .await;
+    let second = tmux.open("second", &listen(&sink_url)?).await?;
+    let exit_code = async || first.exit_code().await;
+    let exit_of_the_older = START_LIMITS.read_until(Option::is_some, exit_code).await?;
     report_progress("a newer terminal has the name; waiting for the retry");
     let receipts = &environment.callback_sink.receipts;
     let was_retried = RETRY_LIMITS
@@ -66,62 +53,61 @@ pub async fn run(common: &CommonOptions, options: &ChaosListenOptions) -> Result
     let all_came = RETRY_LIMITS
         .wait_until(|| receipts.count_cargo() == expected)
         .await;
-    let (first_log, second_log) = (first.log_text(), second.log_text());
+    // The line is written after the answer of the receiver.
+    let count_answers = async || {
+        let screen = second.screen().await?;
+        let answers = screen.lines().filter(|line| is_answer(line)).count();
+        Ok((u64::try_from(answers).unwrap_or_default(), screen))
+    };
+    let (answers, second_screen) = START_LIMITS
+        .read_until(|(answers, _)| *answers == expected, count_answers)
+        .await?;
+    let first_screen = first.screen().await?;
+    for (name, screen) in [("older", &first_screen), ("newer", &second_screen)] {
+        report_progress(format!("the {name} terminal:\n{screen}"));
+    }
     let mut verdict = TrialVerdict::new("chaos listen");
     judge! { verdict;
         record "received" => receipts.count_cargo(),
         record "duplicates" => receipts.count_duplicates(),
-        record "exit_of_the_older" => json!(first.process.exit_status().and_then(|it| it.code())),
+        record "exit_of_the_older" => json!(exit_of_the_older),
+        record "answers_shown" => answers,
         check "the terminal is ready" => was_ready,
         check "a receiver that is down is a failed attempt" => was_refused,
-        check "the older terminal ends" => has_ended,
-        check "the older terminal says why" => first_log.contains("Another terminal listens"),
-        check "the newer terminal goes on" => second.process.is_running(),
+        check "the older terminal ends" => exit_of_the_older == Some(1),
+        check "the older terminal says why" => first_screen.contains("Another terminal listens"),
+        check "the newer terminal goes on" => second.exit_code().await?.is_none(),
         check "the retry reaches the newer terminal" => was_retried,
-        check "the retry is the second attempt" => second_log.contains("(attempt 2)"),
+        check "the retry is the second attempt" => second_screen.contains("(attempt 2)"),
         check "all callbacks come" => all_came,
+        check "the newer terminal shows every answer of the receiver" => answers == expected,
         check "every callback is one of a cargo" => receipts.count_malformed() == 0,
     }
     Ok(verdict)
 }
 
-fn start_terminal(
-    common: &CommonOptions,
-    environment: &TrialEnvironment,
-    name: &str,
-    forward_to: &str,
-) -> Result<Terminal> {
-    let arguments = ["listen", "--forward-to", forward_to, "--as", NAME];
-    let log = environment.scratch.join(format!("listen-{name}.log"));
-    let process = build_program(common, environment, &arguments)?.start(&log)?;
-    Ok(Terminal { process, log })
+/// Waits until the screen has this text; returns whether it has.
+async fn shows(limits: PollLimits, terminal: &TmuxTerminal<'_>, text: &str) -> Result<bool> {
+    let screen = async || terminal.screen().await;
+    let screen = limits
+        .read_until(|screen| screen.contains(text), screen)
+        .await?;
+    Ok(screen.contains(text))
+}
+
+/// Such as `→ POST /hook 200 3 ms crg_… (attempt 1)`.
+fn is_answer(line: &str) -> bool {
+    line.starts_with("→ POST ") && line.contains(" 200 ")
 }
 
 async fn load(common: &CommonOptions, environment: &TrialEnvironment, count: u64) -> Result<()> {
     let url = format!("listen://{NAME}");
     for number in 0..count {
         let text = format!("callback {number}");
-        let arguments = ["load", "-t", &text, "-m", FREE_MODEL, "--callback", &url];
-        let log: &Path = &environment.scratch.join("load");
-        build_program(common, environment, &arguments)?
-            .run(log)
-            .await?;
+        let program = environment.client_program(&common.longshore)?;
+        let program =
+            program.with_arguments(["load", "-t", &text, "-m", FREE_MODEL, "--callback", &url]);
+        program.run(&environment.scratch.join("load")).await?;
     }
     Ok(())
-}
-
-fn build_program(
-    common: &CommonOptions,
-    environment: &TrialEnvironment,
-    arguments: &[&str],
-) -> Result<ChildProgram> {
-    let organization = environment.first_organization()?;
-    let base_url = format!("http://{}", environment.server()?.address());
-    let program = ChildProgram::new(&common.longshore);
-    let mut program = program.with_arguments(arguments.iter().copied());
-    program.environment = vec![
-        ("LONGSHORE_BASE_URL".to_owned(), base_url),
-        ("LONGSHORE_API_KEY".to_owned(), organization.api_key.clone()),
-    ];
-    Ok(program)
 }

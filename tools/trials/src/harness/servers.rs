@@ -14,3 +14,4 @@ pub mod scratch_folder;
 pub mod seaweedfs;
 pub mod simulator_process;
 pub mod small_disk;
+pub mod tmux;

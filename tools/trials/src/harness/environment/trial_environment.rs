@@ -1,5 +1,6 @@
 //! The environment of a trial: servers, processes of the service, callers and a callback sink.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use crate::harness::environment::databases::DatabaseLayout;
 use crate::harness::environment::deployment::{Deployment, ProcessSpec};
 use crate::harness::servers::postgres;
 use crate::harness::{
-    CallbackSink, ChaosCallers, FailureContext as _, LongshoredProcess, LongshoredProgram,
-    PollLimits, Result, ScratchFolder, TrialFailure, TrialOrganization, TrialPostgresServer,
-    TrialRedisServer,
+    CallbackSink, ChaosCallers, ChildProgram, FailureContext as _, LongshoredProcess,
+    LongshoredProgram, PollLimits, Result, ScratchFolder, TrialFailure, TrialOrganization,
+    TrialPostgresServer, TrialRedisServer,
 };
 use crate::options::CommonOptions;
 
@@ -93,6 +94,18 @@ impl TrialEnvironment {
     pub fn first_organization(&self) -> Result<&TrialOrganization> {
         let first = self.callers.organizations.first();
         first.context("there is no organization")
+    }
+
+    /// A client on this machine that loads for the first organization.
+    pub fn client_program(&self, path: &Path) -> Result<ChildProgram> {
+        let organization = self.first_organization()?;
+        let base_url = format!("http://{}", self.server()?.address());
+        let mut program = ChildProgram::new(path);
+        program.environment = vec![
+            ("LONGSHORE_BASE_URL".to_owned(), base_url),
+            ("LONGSHORE_API_KEY".to_owned(), organization.api_key.clone()),
+        ];
+        Ok(program)
     }
 
     /// The first process that serves callers.
