@@ -275,6 +275,7 @@ FIGURES = {
     "chaos run": {
         "lines, kills": "lines kills",
         "memory of `longshore run` in MB": "peak_megabytes",
+        "memory of `map` in Python in MB": "map.peak_megabytes",
     },
     "chaos upgrade": {
         "the version before; cargo stored, offered": "before stored offered",

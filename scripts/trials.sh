@@ -16,31 +16,38 @@ trials() {
     say "building longshored and trials ($profile)"
     cargo build --workspace --bins --profile "$profile" "${QUIET[@]}"
     local built=$CARGO_TARGET_DIR/$folder longshored=$CARGO_TARGET_DIR/$folder/longshored
-    if [[ $verb == chaos && ${1:-} == submit ]]; then
-        build_chaos "$built" "$profile"
-        longshored=$built/chaos/longshored
-    fi
-    if [[ $verb == soak ]]; then
-        need faketime prometheus patroni
-        build_chaos "$built" "$profile"
-        set -- --chaos-build "$built/chaos/longshored" --keep "$STATE/soak" "$@"
-        ulimit -Sn "$(ulimit -Hn)"
-    fi
-    if [[ $verb == chaos && ${1:-} == overload ]]; then
-        need faketime
-        # Each waiting caller keeps a connection.
-        ulimit -Sn "$(ulimit -Hn)"
-    fi
-    if [[ $verb == chaos && ${1:-} == upgrade ]]; then
-        find_version_before "$profile" "${@:2}"
-        set -- upgrade "${UPGRADE_OPTIONS[@]}"
-    fi
-    if [[ $verb == chaos && ${1:-} == alerts ]]; then need faketime prometheus; fi
-    if [[ $verb == chaos && ${1:-} == failover ]]; then need patroni; fi
-    if [[ $verb == chaos && ${1:-} == server ]]; then
-        need llama
-        set -- "$@" --python "$(llama_python)"
-    fi
+    case "$verb ${1:-}" in
+        soak\ *)
+            need faketime prometheus patroni tmux
+            build_chaos "$built" "$profile"
+            set -- --chaos-build "$built/chaos/longshored" --keep "$STATE/soak" "$@"
+            ulimit -Sn "$(ulimit -Hn)"
+            ;;
+        "chaos submit")
+            build_chaos "$built" "$profile"
+            longshored=$built/chaos/longshored
+            ;;
+        "chaos overload")
+            need faketime
+            # Each waiting caller keeps a connection.
+            ulimit -Sn "$(ulimit -Hn)"
+            ;;
+        "chaos upgrade")
+            find_version_before "$profile" "${@:2}"
+            set -- upgrade "${UPGRADE_OPTIONS[@]}"
+            ;;
+        "chaos alerts") need faketime prometheus ;;
+        "chaos failover") need patroni ;;
+        "chaos listen") need tmux ;;
+        "chaos run")
+            need clients
+            set -- "$@" --python "$CACHE/clients/bin/python"
+            ;;
+        "chaos server")
+            need llama
+            set -- "$@" --python "$(llama_python)"
+            ;;
+    esac
     local verdict status=0 logs=$STATE/trials/$verb-${1:-}-$$
     mkdir -p "$logs"
     verdict=$("$built/trials" --longshored "$longshored" --longshore "$built/longshore" --simulator "$built/simulator" \

@@ -145,7 +145,8 @@ pub enum ChaosCommand {
     /// Cause a real fault for every alert, until Prometheus says that it fires, and ask every query
     /// of the dashboards.
     Alerts(ChaosAlertsOptions),
-    /// Kill `longshore run` of a large file five times, and start it again each time.
+    /// Kill `longshore run` of a large file five times, and `map` of the Python client once, and
+    /// start them again each time.
     Run(ChaosRunOptions),
     /// Migrate and replace the version before under load, with many cargo stored, and roll back.
     Upgrade(ChaosUpgradeOptions),

@@ -338,6 +338,18 @@ pub struct ChaosRunOptions {
     /// A short file: for CI.
     #[arg(long)]
     pub small: bool,
+    /// A Python with what the client needs: then the same file goes through its `map`, too.
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+    /// The client, and the script that calls it.
+    #[arg(long, value_name = "PATH", default_value = "clients/python/src")]
+    pub library: PathBuf,
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "clients/scenarios/map_file.py"
+    )]
+    pub script: PathBuf,
 }
 
 #[derive(Debug, Clone, Args)]
