@@ -8,9 +8,14 @@ missing_sdk() { missing_python; }
 # A virtual environment, separate from the one of the conformance tests.
 install_sdk() { python_packages crates/simulator/sdk/requirements.txt "$CACHE/sdk"; }
 
+# Where Debian's packages of Go code are.
+readonly GO_PACKAGES=/usr/share/gocode
+
 missing_webhooks() {
     missing_python
     missing_node
+    have go || MISSING+=(golang-go)
+    [[ -d $GO_PACKAGES/src/github.com/lib/pq ]] || MISSING+=(golang-github-lib-pq-dev)
 }
 
 install_webhooks() {
@@ -42,6 +47,12 @@ run_webhooks() {
     say "node --test tools/webhooks"
     run_interruptible node --test --test-reporter=spec tools/webhooks/standardwebhooks.test.mjs \
         tools/webhooks/receivers.test.mjs
+    say "go test tools/webhooks"
+    mkdir "$SCRATCH/receiver"
+    sed -n '/^```go$/,/^```$/p' docs/receivers.md | sed '1d;$d' >"$SCRATCH/receiver/receiver.go"
+    cp tools/webhooks/receiver_test.go "$SCRATCH/receiver"
+    # The driver for PostgreSQL is a Debian package.
+    (cd "$SCRATCH/receiver" && GO111MODULE=off GOPATH=$GO_PACKAGES run_interruptible go test -v .)
 }
 
 # The request types of the providers' clients check what an example of outbound encodes.
