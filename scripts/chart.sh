@@ -13,9 +13,14 @@ install_helm() {
 
 missing_packaging() {
     missing_python
+    missing_node
     have zstd || MISSING+=(zstd)
 }
-install_packaging() { python_packages tools/packaging/requirements.txt "$CACHE/packaging"; }
+install_packaging() {
+    python_packages tools/packaging/requirements.txt "$CACHE/packaging"
+    # The definitions of the Prometheus Operator.
+    node_packages tools/packaging
+}
 
 # chart [--schema | --package FILE | ARGUMENTS of pytest]
 run_chart() {

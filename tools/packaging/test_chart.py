@@ -12,7 +12,8 @@ from versions import workspace_version
 
 CHART = ROOT / "chart"
 VALUE_SETS = sorted(path.name for path in (CHART / "ci").glob("*-values.yaml"))
-CUSTOM_RESOURCES = {"ServiceMonitor"}
+# Node.js checks it: the definitions of the Prometheus Operator are an npm package.
+CHECK_SERVICE_MONITOR = ROOT / "tools/packaging/check_service_monitor.mjs"
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
@@ -47,6 +48,12 @@ def refuse(values):
     return done.stderr
 
 
+def find_monitor_faults(manifest):
+    done = subprocess.run(["node", CHECK_SERVICE_MONITOR], input=json.dumps(manifest), capture_output=True, text=True)
+    assert (done.returncode == 0) is (done.stderr == ""), done.stderr
+    return done.stderr
+
+
 def pick(manifests, kind, suffix=""):
     return [each for each in manifests if each["kind"] == kind and each["metadata"]["name"].endswith(suffix)]
 
@@ -73,8 +80,16 @@ def test_a_value_set_is_valid(name):
     done = helm("lint", CHART, "--strict", "--values", CHART / "ci" / name)
     assert done.returncode == 0, done.stdout + done.stderr
     for manifest in render_set(name):
-        if manifest["kind"] not in CUSTOM_RESOURCES:
+        if manifest["kind"] == "ServiceMonitor":
+            assert find_monitor_faults(manifest) == ""
+        else:
             kubernetes_validate.validate(manifest, "1.35", strict=True)
+
+
+def test_a_wrong_service_monitor_is_found():
+    [monitor] = pick(render_set("autoscaling-values.yaml"), "ServiceMonitor")
+    monitor["spec"]["endpoints"][0]["interval"] = "30 seconds"
+    assert "data/spec/endpoints/0/interval must match" in find_monitor_faults(monitor)
 
 
 @pytest.mark.parametrize("name", VALUE_SETS)
