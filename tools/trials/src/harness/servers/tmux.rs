@@ -12,6 +12,7 @@ const START_LIMITS: PollLimits =
     PollLimits::new(Duration::from_secs(10), Duration::from_millis(50));
 const COLUMNS: &str = "120";
 const ROWS: &str = "30";
+const EXIT_LINE: &str = "exit status ";
 
 /// It is killed on drop, and what runs in its terminals with it.
 #[derive(Debug)]
@@ -53,9 +54,10 @@ impl TmuxServer {
         let variables =
             variables.flat_map(|(name, value)| ["-e".to_owned(), format!("{name}={value}")]);
         let path = program.path.display().to_string();
+        let shell = format!("\"$@\"; echo \"{EXIT_LINE}$?\"");
         let command = self.client.clone().with_arguments(session);
         let command = command.with_arguments(variables);
-        let command = command.with_arguments(["--", &path]);
+        let command = command.with_arguments(["--", "sh", "-c", &shell, "sh", &path]);
         let command = command.with_arguments(&program.arguments);
         command.run(&self.client_log).await?;
         Ok(TmuxTerminal {
@@ -74,28 +76,18 @@ pub struct TmuxTerminal<'a> {
 impl TmuxTerminal<'_> {
     /// All lines that are not empty, also those above the screen. Long ones are not broken.
     pub async fn screen(&self) -> Result<String> {
-        let text = self.ask(&["capture-pane", "-pJ", "-S", "-", "-t"], &[]);
-        let text = text.await?;
+        let capture = ["capture-pane", "-pJ", "-S", "-", "-t", &self.name];
+        let command = self.server.client.clone().with_arguments(capture);
+        let text = command.run(&self.server.client_log).await?;
         let lines = text.lines().filter(|line| !line.trim().is_empty());
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The exit status, if the program has ended.
+    /// The exit status, if the program has ended. A shell prints it: tmux sometimes has none.
     pub async fn exit_code(&self) -> Result<Option<i32>> {
-        let text = self.ask(&["display-message", "-p", "-t"], &["#{pane_dead_status}"]);
-        let text = text.await?;
-        let code = text.trim();
-        if code.is_empty() {
-            return Ok(None);
-        }
-        code.parse().context("the exit status").map(Some)
-    }
-
-    async fn ask(&self, verb: &[&str], argument: &[&str]) -> Result<String> {
-        let command = self.server.client.clone();
-        let command = command.with_arguments(verb.iter().copied());
-        let command = command.with_arguments([&self.name]);
-        let command = command.with_arguments(argument.iter().copied());
-        command.run(&self.server.client_log).await
+        let screen = self.screen().await?;
+        let code = screen.lines().find_map(|line| line.strip_prefix(EXIT_LINE));
+        code.map(|code| code.trim().parse().context("the exit status"))
+            .transpose()
     }
 }
