@@ -32,12 +32,14 @@ const START_LIMITS: PollLimits =
 const LAST_ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub async fn run(common: &CommonOptions, options: &BenchWaitsOptions) -> Result<TrialVerdict> {
-    open_files::raise_limit(options.waits * 2 + OTHER_OPEN_FILES)?;
+    // Three quarters of the connections may wait.
+    let connections = (options.waits + options.waits / 2).max(1000);
+    open_files::raise_limit(connections + OTHER_OPEN_FILES)?;
     let mut environment =
         BaseEnvironment::build(common, DatabaseLayout::SingleShard, BENCH_MEMORY).await?;
-    // Three quarters of the connections may wait.
-    let connections = (options.waits * 2).max(1000).to_string();
-    environment.longshored.set("MAX_CONNECTIONS", &connections);
+    environment
+        .longshored
+        .set("MAX_CONNECTIONS", &connections.to_string());
     let organizations = options.waits.div_ceil(MAX_WAITS_PER_ORGANIZATION);
     let organizations = environment.create_organizations(organizations).await?;
     let mut serve = environment.longshored.new_process("serve", "serve")?;
