@@ -34,10 +34,10 @@ pub async fn run(common: &CommonOptions, options: &ChaosListenOptions) -> Result
         Ok(program.with_arguments(["listen", "--forward-to", forward_to, "--as", NAME]))
     };
     let first = tmux.open("first", &listen(&nowhere)?).await?;
-    let was_ready = shows(START_LIMITS, &first, "Ready.").await?;
+    let was_ready = shows(&first, "Ready.").await?;
     load(common, &environment, 1).await?;
     report_progress("the receiver is down");
-    let was_refused = shows(START_LIMITS, &first, "connection refused").await?;
+    let was_refused = shows(&first, "connection refused").await?;
 
     let sink_url = environment.callback_sink.url();
     let second = tmux.open("second", &listen(&sink_url)?).await?;
@@ -87,9 +87,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosListenOptions) -> Result
 }
 
 /// Waits until the screen has this text; returns whether it has.
-async fn shows(limits: PollLimits, terminal: &TmuxTerminal<'_>, text: &str) -> Result<bool> {
+async fn shows(terminal: &TmuxTerminal<'_>, text: &str) -> Result<bool> {
     let screen = async || terminal.screen().await;
-    let screen = limits
+    let screen = START_LIMITS
         .read_until(|screen| screen.contains(text), screen)
         .await?;
     Ok(screen.contains(text))

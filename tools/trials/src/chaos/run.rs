@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use self::answers::AnswerFindings;
-use self::run_process::{MAX_MEGABYTES, RunHistory};
+use self::run_process::RunHistory;
 use crate::harness::checks::ledger_audit;
 use crate::harness::{
     DatabaseLayout, Deployment, FailureContext as _, PRICED_MODEL, ProcessSpec, Result,
-    TrialEnvironment, TrialVerdict, judge, report_progress,
+    TrialEnvironment, TrialVerdict, report_progress,
 };
 use crate::options::{ChaosRunOptions, CommonOptions};
 
@@ -36,9 +36,9 @@ pub async fn run(common: &CommonOptions, options: &ChaosRunOptions) -> Result<Tr
     let mut verdict = run_command(common, &environment, options, &requests).await?;
     let mut loaded = options.lines;
     if let Some(python) = &options.python {
-        let (map, mapped) = python_map::run(&environment, options, python, &requests).await?;
+        let map = python_map::run(&environment, options, python, &requests).await?;
         verdict.merge_part("map", map);
-        loaded += mapped;
+        loaded += options.lines;
     }
     let audit = ledger_audit::audit_charges(&environment, || loaded).await?;
     audit.judge(&mut verdict);
@@ -67,22 +67,13 @@ async fn run_command(
         let answered = options.lines * kill / (KILLS + 1);
         let is_due = || index.exists() && count_answers(&index) >= answered;
         history.start_and_kill(&program, &log, is_due).await?;
-        report_progress(format!("{} answers are stored", count_answers(&index)));
+        report_progress(format!("killed after {} answers", count_answers(&index)));
     }
-    let status = history.start_and_finish(&program, &log).await?;
-    let findings = AnswerFindings::read(&answers)?;
     let mut verdict = TrialVerdict::new("chaos run");
-    judge! { verdict;
-        record "lines" => options.lines,
-        record "kills" => history.kills,
-        record "peak_megabytes" => history.peak_megabytes,
-        record "exit_code" => json!(status.code()),
-        check "the last start ends with 0" => status.success(),
-        check "it was killed five times while it ran" => history.kills == KILLS,
-        check "less than 200 MB of memory" => history.peak_megabytes < MAX_MEGABYTES,
-        check "nothing is left beside the answers" => !index.exists(),
-    }
-    findings.judge(&mut verdict, options.lines);
+    verdict.record("lines", options.lines);
+    history.finish(&program, &log, KILLS, &mut verdict).await?;
+    verdict.check("nothing is left beside the answers", !index.exists());
+    AnswerFindings::read(&answers)?.judge(&mut verdict, options.lines);
     Ok(verdict)
 }
 

@@ -38,15 +38,11 @@ impl AnswerFindings {
         Ok(findings)
     }
 
-    /// Different cargo.
-    pub(super) fn count_cargo(&self) -> u64 {
-        u64::try_from(self.cargo.len()).unwrap_or(u64::MAX)
-    }
-
     pub(super) fn judge(&self, verdict: &mut TrialVerdict, expected: u64) {
+        let different_cargo = u64::try_from(self.cargo.len()).unwrap_or(u64::MAX);
         judge! { verdict;
             check "every line has an answer" => self.lines == expected,
-            check "every answer is of another cargo" => self.count_cargo() == expected,
+            check "every answer is of another cargo" => different_cargo == expected,
         }
         let what = "answers are right and in order";
         verdict.check_none(what, "wrong_answers", &self.wrong);
