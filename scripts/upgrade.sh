@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Builds the version before for `chaos upgrade` and `package`, once for each commit.
+# Builds the version before for `chaos upgrade` and `package`, and others for `compare`, once for each commit.
 
 # Prints the version before: the newest release, or the commit in version-before.txt.
 version_before() {
@@ -41,14 +41,16 @@ locate_version_before() {
             say "$commit is not built: this build takes both sides"
             return 0
         fi
-        build_version_before "$commit" "$profile" "$folder"
+        build_commit "$commit" "$profile" "$folder" --package server --bin longshored --package cli --bin longshore
     fi
     BEFORE_COMMIT=$commit BEFORE_PROGRAM=$folder/longshored
 }
 
-# Builds longshored and longshore of a commit: build_version_before COMMIT PROFILE FOLDER
-build_version_before() {
+# Builds longshored of a commit, and longshore if these arguments of cargo-build(1) include it:
+# build_commit COMMIT PROFILE FOLDER ARGUMENTS…
+build_commit() {
     local commit=$1 profile=$2 folder=$3 output=debug tree=$CACHE/before/$1-tree target=$CACHE/before/target code=0 name
+    shift 3
     [[ $profile == dev ]] || output=release
     mkdir -p "$CACHE/before"
     git worktree remove --force "$tree" 2>/dev/null || rm -rf "$tree"
@@ -56,13 +58,15 @@ build_version_before() {
     git worktree add --quiet --detach "$tree" "$commit"
     # The packages of the dashboard, which `deps` installs.
     ln -s "$PWD/crates/dashboard/web/node_modules" "$tree/crates/dashboard/web/node_modules"
-    say "building longshored and longshore of $commit ($profile)"
-    (cd "$tree" && CARGO_TARGET_DIR=$target cargo build --package server --bin longshored --package cli \
-        --bin longshore --profile "$profile" "${QUIET[@]}") || code=$?
+    say "building $commit ($profile)"
+    # Those of another commit.
+    rm -f "$target/$output/longshore" "$target/$output/longshored"
+    (cd "$tree" && CARGO_TARGET_DIR=$target cargo build "$@" --profile "$profile" "${QUIET[@]}") || code=$?
     git worktree remove --force "$tree"
     ((code == 0)) || return "$code"
     mkdir -p "$folder"
     for name in longshore longshored; do
+        [[ -e $target/$output/$name ]] || continue
         cp "$target/$output/$name" "$folder/$name.new"
         mv "$folder/$name.new" "$folder/$name"
     done
