@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! time left   ├──── realtime ────┼──── flex ────┼──────── batch ────────▶
-//!             0       flex needs + reserve     batch p95 + margin
+//!             0            flex needs          batch p95 + margin
 //! ```
 //! Flex costs what batch costs and is quicker, so a short queue takes it whatever time is left.
 
@@ -71,9 +71,14 @@ impl WayTimes {
         self.flex_refused_for.is_some_and(|it| it > patience)
     }
 
-    /// One answer, and another one after a failure.
-    fn flex_needs(&self) -> TimeDelta {
-        self.flex_answer * 2
+    /// One answer, and after a failure either a realtime request or another flex request.
+    fn flex_needs(&self, has_realtime: bool) -> TimeDelta {
+        let second = if has_realtime {
+            REALTIME_RESERVE
+        } else {
+            self.flex_answer
+        };
+        self.flex_answer + second
     }
 }
 
@@ -131,8 +136,8 @@ impl LoadSituation {
         flex_queue_time(ahead, self.flex_capacity)
     }
 
-    fn is_flex_in_time(&self, reserve: TimeDelta) -> bool {
-        self.left >= self.flex_wait() + self.times.flex_needs() + reserve
+    fn is_flex_in_time(&self, has_realtime: bool) -> bool {
+        self.left >= self.flex_wait() + self.times.flex_needs(has_realtime)
     }
 }
 
@@ -241,7 +246,7 @@ impl<'a> ModelWays<'a> {
             let flex_needs = self.flex.map(|_| {
                 let refused_for = times.flex_refused_for.unwrap_or_default();
                 let patient = refused_for * REFUSED_PART_OF_LEFT;
-                patient.max(times.flex_wait + times.flex_needs() + REALTIME_RESERVE)
+                patient.max(times.flex_wait + times.flex_needs(true))
             });
             let left_below = match (flex_needs, batch_needs) {
                 (Some(flex), Some(batch)) => Some(flex.min(batch)),
@@ -276,11 +281,9 @@ pub fn choose<'a>(model: &'a Model, shard: &str, situation: &LoadSituation) -> R
     if !ways.has_choice() {
         return chosen(model.routes.preferred(shard), RouteReason::OnlyWay);
     }
-    let reserve = ways
-        .realtime
-        .map_or(TimeDelta::zero(), |_| REALTIME_RESERVE);
+    let has_realtime = ways.realtime.is_some();
     let open_flex = ways.flex.filter(|_| situation.is_flex_open);
-    let timely_flex = open_flex.filter(|_| situation.is_flex_in_time(reserve));
+    let timely_flex = open_flex.filter(|_| situation.is_flex_in_time(has_realtime));
     if let Some(flex) = timely_flex
         && situation.is_queue_short()
         && ways

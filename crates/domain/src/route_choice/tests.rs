@@ -39,7 +39,7 @@ fn describe(model: &Model, situation: &LoadSituation) -> String {
 fn a_short_queue_takes_flex_and_a_long_one_takes_what_its_deadline_allows() {
     let model = model(&ALL_WAYS);
     let mut table = String::new();
-    for minutes in [1440, 481, 480, 120, 10, 8] {
+    for minutes in [1440, 481, 480, 120, 7, 6] {
         let short = due_in(TimeDelta::minutes(minutes));
         let long = LoadSituation {
             queue_items: DEFAULT_FLEX_CAPACITY,
@@ -57,8 +57,8 @@ fn a_short_queue_takes_flex_and_a_long_one_takes_what_its_deadline_allows() {
      481 min: flex flex_queue_short | batch batch_in_time | batch flex_without_capacity
      480 min: flex flex_queue_short | flex flex_for_deadline | realtime realtime_for_deadline
      120 min: flex flex_queue_short | flex flex_for_deadline | realtime realtime_for_deadline
-      10 min: flex flex_queue_short | flex flex_for_deadline | realtime realtime_for_deadline
-       8 min: realtime realtime_for_deadline | realtime realtime_for_deadline | realtime realtime_for_deadline
+       7 min: flex flex_queue_short | flex flex_for_deadline | realtime realtime_for_deadline
+       6 min: realtime realtime_for_deadline | realtime realtime_for_deadline | realtime realtime_for_deadline
     ");
 }
 
@@ -148,10 +148,10 @@ fn waiting_cargo_moves_on_when_its_way_no_longer_fits() {
         }
     }
     insta::assert_snapshot!(table, @"
-    batch+flex+realtime open: realtime below 9 min, flex below 480 min, keeps its way
+    batch+flex+realtime open: realtime below 7 min, flex below 480 min, keeps its way
     batch+flex+realtime refused for 20 min: realtime below 80 min, flex below 480 min, keeps its way
-    batch+flex+realtime queue of 2 h: realtime below 129 min, flex below 480 min, keeps its way
-    batch+flex+realtime queue of 6 h: realtime below 369 min, flex below 480 min, keeps its way
+    batch+flex+realtime queue of 2 h: realtime below 127 min, flex below 480 min, keeps its way
+    batch+flex+realtime queue of 6 h: realtime below 367 min, flex below 480 min, keeps its way
     batch+realtime open: realtime below 480 min, keeps its way
     batch+realtime refused for 20 min: realtime below 480 min, keeps its way
     batch+realtime queue of 2 h: realtime below 480 min, keeps its way
@@ -160,10 +160,10 @@ fn waiting_cargo_moves_on_when_its_way_no_longer_fits() {
     batch+flex refused for 20 min: keeps its way
     batch+flex queue of 2 h: flex below 480 min, keeps its way
     batch+flex queue of 6 h: keeps its way
-    flex+realtime open: realtime below 9 min, keeps its way
+    flex+realtime open: realtime below 7 min, keeps its way
     flex+realtime refused for 20 min: realtime below 80 min, keeps its way
-    flex+realtime queue of 2 h: realtime below 129 min, keeps its way
-    flex+realtime queue of 6 h: realtime below 369 min, keeps its way
+    flex+realtime queue of 2 h: realtime below 127 min, keeps its way
+    flex+realtime queue of 6 h: realtime below 367 min, keeps its way
     batch open: keeps its way
     batch refused for 20 min: keeps its way
     batch queue of 2 h: keeps its way
@@ -264,7 +264,7 @@ proptest! {
         {
             let is_batch_sure = left > timed.batch_minutes + BATCH_MARGIN.num_minutes();
             prop_assert!(!(has(InferenceMode::Batch) && is_batch_sure));
-            let is_flex_sure = situation.is_flex_in_time(REALTIME_RESERVE);
+            let is_flex_sure = situation.is_flex_in_time(true);
             prop_assert!(!(has(InferenceMode::Flex) && is_flex_sure));
         }
     }

@@ -1,7 +1,8 @@
 //! Flex: requests at the batch price, which a provider refuses while it has no spare capacity.
 //!
-//! A refusal costs the cargo no attempt. Some in a row open the circuit breaker of the account's flex
-//! requests, and the cargo goes back to its queue, where sweep may find it another way.
+//! A refusal costs the cargo no attempt, and the request is sent again. Some refusals in a row open
+//! the circuit breaker of the account's flex requests. Then the cargo goes back to its queue, where
+//! sweep may find it another way.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -70,7 +71,7 @@ impl FlexProgress {
         }
         let (accounts, key) = (&claimed.deps.accounts, claimed.account_key());
         match result {
-            Err(failure @ ProviderCallFailure::NoCapacity { .. }) => {
+            Err(failure @ ProviderCallFailure::NoCapacity { retry_after }) => {
                 metrics::counter!("longshore_flex_refused_total").increment(1);
                 self.has_refusals = true;
                 let until = accounts.record_refusal(&key, &failure.to_string());
@@ -78,6 +79,9 @@ impl FlexProgress {
                 // Its first request may have been run.
                 return if self.unknown.contains(&cargo) {
                     FlexVerdict::CountAttempt
+                } else if until.is_none() && retry_after.is_none() {
+                    // Refusals in a row open the circuit breaker, which ends this.
+                    FlexVerdict::SendAgain
                 } else {
                     FlexVerdict::KeepAttempt
                 };

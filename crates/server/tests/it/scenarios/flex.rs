@@ -124,6 +124,19 @@ async fn a_short_queue_takes_flex() {
     flex.fixture.assert_booked_as_billed().await;
 }
 
+/// Three refusals in a row open the circuit breaker.
+#[tokio::test]
+async fn a_refused_request_is_sent_again_in_its_batch() {
+    let refusals = SimulatedFault::new(NO_CAPACITY).times(2);
+    let mut flex = FlexFixture::start(&ALL_WAYS, &[refusals]).await;
+    let cargo = flex.load("one crate", Some(600)).await;
+    insta::assert_snapshot!(flex.watch(&cargo, Duration::from_secs(5), 20).await, @"
+    PENDING1 waiting_for_batch | flex | flex_queue_short
+    callback_delivered1 - | flex | flex_queue_short
+    ");
+    flex.fixture.assert_booked_as_billed().await;
+}
+
 #[tokio::test]
 async fn a_refusal_for_lack_of_capacity_costs_no_attempt() {
     let refusals = SimulatedFault::new(NO_CAPACITY).times(5);
