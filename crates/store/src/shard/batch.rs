@@ -181,29 +181,38 @@ pub async fn end_billed(
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut tx = shard.begin().await?;
-    let changed = sqlx::query!(
+    let ended = sqlx::query!(
         "update shard.batch set state = 'ended', ended_at = $4, node = null, epoch = null,
              job = coalesce(job, '')
-         where id = $1 and node = $2 and epoch = $3",
+         where id = $1 and node = $2 and epoch = $3
+         returning (select item from unnest(cargo) as item order by item limit 1) as first,
+             (select item from unnest(cargo) as item order by item desc limit 1) as last",
         batch.uuid(),
         claim.node,
         claim.epoch,
         now
     )
-    .execute(&mut *tx)
+    .fetch_optional(&mut *tx)
     .await?;
-    check_fencing(changed.rows_affected())?;
+    // They limit the requeue to the partitions of these days.
+    let bounds = ended.ok_or(Error::Fenced)?;
+    let bounds = (
+        bounds.first.unwrap_or_default(),
+        bounds.last.unwrap_or_default(),
+    );
     earlier_cost::add_to_open(&mut tx, batch, billed).await?;
     provider_file::queue_batch(&mut tx, batch, now).await?;
-    let returned = requeue_open(&mut tx, batch, &onward, now).await?;
+    let returned = requeue_open(&mut tx, batch, bounds, &onward, now).await?;
     tx.commit().await?;
     Ok(returned)
 }
 
-/// Queues the cargo without an outcome again, and says how much that was.
+/// Queues the cargo without an outcome again, and says how much that was. `bounds` are the smallest
+/// and the largest id of the batch.
 async fn requeue_open(
     tx: &mut Transaction,
     batch: BatchId,
+    (first, last): (Uuid, Uuid),
     onward: &RequeuePlan,
     now: Timestamp,
 ) -> Result<u64, Error> {
@@ -241,6 +250,7 @@ async fn requeue_open(
                  left join unnest($7::uuid[], $8::timestamptz[]) as kept (id, due_at)
                      on kept.id = item.id
              where b.id = $1 and c.id = item.id and c.batch = $1 and c.completed_at is null
+                 and c.id >= $13 and c.id <= $14
              returning c.lane, c.organization, c.id, c.deadline_at, c.attempt - 1 as attempt,
                  -- Cargo that leaves its lane does not wait for that lane's provider.
                  case when kept.id is null then null when c.lane = b.lane then kept.due_at
@@ -271,7 +281,9 @@ async fn requeue_open(
         &due_before,
         &way_lanes,
         &reasons,
-        onward.reason
+        onward.reason,
+        first,
+        last
     )
     .execute(&mut **tx)
     .await?;

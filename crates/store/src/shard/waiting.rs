@@ -252,20 +252,28 @@ pub struct OverdueCargo {
     pub attempt: u32,
 }
 
-pub(crate) struct OverdueRow {
-    pub(crate) id: Uuid,
-    pub(crate) project: Uuid,
-    pub(crate) attempt: i32,
-}
-
-impl From<OverdueRow> for OverdueCargo {
-    fn from(row: OverdueRow) -> Self {
-        Self {
-            cargo: row.id.into(),
-            project: row.project.into(),
-            attempt: u32::try_from(row.attempt).unwrap_or(1),
-        }
+/// Reads these cargo. Waiting rows are not partitioned, so nearly always nothing is late, and no
+/// statement is planned over all days.
+pub(crate) async fn read_overdue(shard: &Shard, late: &[Uuid]) -> Result<Vec<OverdueCargo>, Error> {
+    if late.is_empty() {
+        return Ok(Vec::new());
     }
+    let (first, last) = id_bounds(late);
+    let rows = sqlx::query!(
+        "select id, project, attempt from shard.cargo
+         where id = any($1) and id >= $2 and id <= $3",
+        late,
+        first,
+        last
+    )
+    .fetch_all(&shard.pool)
+    .await?;
+    let overdue = rows.into_iter().map(|row| OverdueCargo {
+        cargo: row.id.into(),
+        project: row.project.into(),
+        attempt: u32::try_from(row.attempt).unwrap_or(1),
+    });
+    Ok(overdue.collect())
 }
 
 /// Waiting cargo with ids in this range: it has missed its deadline.
@@ -274,13 +282,11 @@ pub async fn list_overdue(
     ids: CargoIdRange,
     most: i64,
 ) -> Result<Vec<OverdueCargo>, Error> {
-    let rows = sqlx::query_as!(
-        OverdueRow,
-        r#"select c.id as "id!", c.project as "project!", c.attempt as "attempt!"
-           from shard.lane l cross join lateral (
+    let late = sqlx::query_scalar!(
+        r#"select late.cargo as "cargo!" from shard.lane l cross join lateral (
                select cargo from shard.waiting
                where lane = l.id and cargo >= $1 and cargo < $2 order by cargo limit $3
-           ) late join shard.cargo c on c.id = late.cargo
+           ) late
            limit $3"#,
         ids.first,
         ids.beyond,
@@ -288,7 +294,7 @@ pub async fn list_overdue(
     )
     .fetch_all(&shard.pool)
     .await?;
-    Ok(rows.into_iter().map(OverdueCargo::from).collect())
+    read_overdue(shard, &late).await
 }
 
 /// Requeued cargo that became due after `after` and has missed its deadline: its id is before
@@ -300,13 +306,11 @@ pub async fn list_returned_overdue(
     before: Uuid,
     most: i64,
 ) -> Result<Vec<OverdueCargo>, Error> {
-    let rows = sqlx::query_as!(
-        OverdueRow,
-        r#"select c.id as "id!", c.project as "project!", c.attempt as "attempt!"
-           from shard.lane l cross join lateral (
+    let late = sqlx::query_scalar!(
+        r#"select late.cargo as "cargo!" from shard.lane l cross join lateral (
                select cargo from shard.waiting
                where lane = l.id and due_at > $1 and due_at <= $2 and cargo < $3 limit $4
-           ) late join shard.cargo c on c.id = late.cargo
+           ) late
            limit $4"#,
         after,
         now,
@@ -315,7 +319,7 @@ pub async fn list_returned_overdue(
     )
     .fetch_all(&shard.pool)
     .await?;
-    Ok(rows.into_iter().map(OverdueCargo::from).collect())
+    read_overdue(shard, &late).await
 }
 
 /// Moves waiting cargo with ids in this range to another lane.

@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use crate::Error;
 use crate::Shard;
 use crate::Transaction;
-use crate::shard::waiting::{OverdueCargo, OverdueRow};
+use crate::shard::waiting::{OverdueCargo, read_overdue};
 
 /// The cargo of a lane with a deadline before `before`, the earliest deadline first. Cargo in backoff
 /// is skipped.
@@ -43,20 +43,18 @@ pub async fn list_past_deadline(
     now: Timestamp,
     most: i64,
 ) -> Result<Vec<OverdueCargo>, Error> {
-    let rows = sqlx::query_as!(
-        OverdueRow,
-        r#"select c.id as "id!", c.project as "project!", c.attempt as "attempt!"
-           from shard.lane l cross join lateral (
+    let late = sqlx::query_scalar!(
+        r#"select late.cargo as "cargo!" from shard.lane l cross join lateral (
                select cargo from shard.waiting
                where lane = l.id and deadline_at <= $1 order by deadline_at limit $2
-           ) late join shard.cargo c on c.id = late.cargo
+           ) late
            limit $2"#,
         now,
         most
     )
     .fetch_all(&shard.pool)
     .await?;
-    Ok(rows.into_iter().map(OverdueCargo::from).collect())
+    read_overdue(shard, &late).await
 }
 
 /// Waiting cargo that takes another way.

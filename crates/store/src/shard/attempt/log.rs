@@ -9,6 +9,7 @@ use crate::Error;
 use crate::Transaction;
 use crate::encryption::{ContentKind, ValueIdentity, WriteKeys};
 use crate::shard::callback_health::CallbackDelta;
+use crate::shard::waiting::id_bounds;
 
 /// Writes the attempts, and adds them to the health counts of their hosts.
 pub(super) async fn log(
@@ -22,6 +23,7 @@ pub(super) async fn log(
         return Ok(());
     }
     let columns = Columns::of(ended, keys);
+    let (first, last) = id_bounds(&columns.cargo);
     let delta = CallbackDelta::of(health, now);
     sqlx::query!(
         "with logged as (
@@ -32,7 +34,7 @@ pub(super) async fn log(
                  -- attempts before it are committed. When it was queued, one may have been on its way.
                  case when entry.is_resend then (
                      select coalesce(max(a.number), 0) + 1 from shard.attempt a
-                     where a.cargo = entry.cargo
+                     where a.cargo = entry.cargo and a.cargo >= $16 and a.cargo <= $17
                  )::int2 else entry.number end,
                  entry.started_at, entry.ended_at, entry.status, entry.error, entry.answer,
                  entry.encrypted, entry.is_resend
@@ -58,7 +60,9 @@ pub(super) async fn log(
         &delta.ending,
         &delta.class,
         &delta.count,
-        &columns.encrypted
+        &columns.encrypted,
+        first,
+        last
     )
     .execute(&mut **tx)
     .await?;
