@@ -16,8 +16,8 @@ use crate::harness::http::load_request;
 use crate::harness::load::callback_log;
 use crate::harness::{
     CHAOS_MEMORY, ChatQuestion, Deployment, FailureContext as _, PollLimits, ProviderEnvironment,
-    QuestionLoader, Result, ServiceClient, TrialAccount, TrialAccounts, TrialVerdict, judge,
-    report_progress,
+    QuestionLoader, Result, ServiceClient, TrialAccount, TrialAccounts, TrialEnvironment,
+    TrialVerdict, judge, report_progress,
 };
 use crate::options::{ChaosCancelOptions, CommonOptions};
 
@@ -76,10 +76,16 @@ pub async fn run(common: &CommonOptions, options: &ChaosCancelOptions) -> Result
     limits
         .wait_until(|| callers.callback_log.count_received() >= enough)
         .await;
+    let at_provider = PollLimits::new(FIRST_ANSWERS_TIMEOUT, POLL_INTERVAL)
+        .read_until(
+            |running: &Vec<u128>| !running.is_empty(),
+            async || list_at_provider(service).await,
+        )
+        .await?;
     report_progress("cancelling the group, and some of its cargo one by one");
     let client = ServiceClient::new(service.server()?.address());
-    let single = members.iter().rev().step_by(2).take(options.single);
-    let single: Vec<u128> = single.copied().collect();
+    let newest = members.iter().rev().step_by(2).take(options.single);
+    let single: Vec<u128> = at_provider.iter().chain(newest).copied().collect();
     let one_by_one = cancel_one_by_one(&client, &callers, &single);
     let (answers, requested) = tokio::join!(one_by_one, group.request_cancel());
     requested?;
@@ -121,7 +127,9 @@ async fn build_environment(
     let deployment = Deployment::one_serve("", 2).with_organizations(ORGANIZATIONS);
     let environment =
         ProviderEnvironment::build(common, accounts, deployment, CHAOS_MEMORY).await?;
-    let pace = json!({"validating_ms": 200, "running_ms": 1000, "finalizing_ms": 200});
+    // Longer than the pauses between two questions for a job.
+    let running_ms = if options.small { 3000 } else { 8000 };
+    let pace = json!({"validating_ms": 200, "running_ms": running_ms, "finalizing_ms": 200});
     // The trial reads the input files after longshored has deleted them.
     let faults = json!([{"name": "delete_ignored"}]);
     for (what, value) in [("pace", pace), ("faults", faults)] {
@@ -145,6 +153,16 @@ async fn load(callers: &QuestionLoader, organization: usize, count: usize) {
         .buffer_unordered(MAX_CONCURRENT_REQUESTS)
         .for_each(|()| async {})
         .await;
+}
+
+/// Some cargo of a job that the provider has just begun. It is too late to cancel them.
+async fn list_at_provider(service: &TrialEnvironment) -> Result<Vec<u128>> {
+    let query = "select c.id from shard.cargo c join shard.batch b on b.id = c.batch
+                 where b.running_at > now() - interval '2 seconds'
+                     and c.completed_at is null and c.group_id is not null
+                 limit 16";
+    let rows: Vec<(Uuid,)> = databases::fetch_rows(&service.shards, query).await?;
+    Ok(rows.into_iter().map(|(id,)| id.as_u128()).collect())
 }
 
 /// What the service answered for each cargo: the result, or the status of an error.
