@@ -46,7 +46,7 @@ use encryption::KeyCache;
 use shard::partition;
 
 /// For groups of loads: two writers, each with a second connection for slow groups.
-const WRITER_CONNECTIONS: usize = 4;
+pub const WRITER_CONNECTIONS: usize = 4;
 
 /// How many groups of outcomes a process stores in a shard at once. Each group locks the accounts
 /// of all its organizations in order. With more groups, all of them wait behind the slowest.

@@ -23,7 +23,7 @@ use workers::stage::{Stage, StepResult};
 
 use crate::support::encryption::environment_master_keys;
 use crate::support::files::TestFileBackends;
-use crate::support::test_limits::TestLimits;
+use crate::support::test_limits::{SHARD_CONNECTIONS, TestLimits};
 use crate::support::worker::worker_set_deps;
 
 pub(crate) mod claims;
@@ -151,7 +151,8 @@ impl TestService {
             databases[with_control].clock.clone(),
         );
         let shard = |name: &str, database: &TestDatabase| {
-            let shard = Shard::connect_lazily(name, &database.url(), 8, clock.clone());
+            let shard =
+                Shard::connect_lazily(name, &database.url(), SHARD_CONNECTIONS, clock.clone());
             let shard = shard.unwrap().with_partition_days_ahead(TEST_DAYS_AHEAD);
             Arc::new(shard.with_master_keys(master_keys.clone()))
         };

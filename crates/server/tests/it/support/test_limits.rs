@@ -9,6 +9,9 @@ use outbound::rate_limits::RedisRateLimiter;
 use store::control::node::ServingNode;
 use test_support::clock::ManualClock;
 
+/// Of the pool of each shard.
+pub(crate) const SHARD_CONNECTIONS: u32 = 8;
+
 #[derive(Debug, Clone)]
 pub(crate) struct TestLimits {
     /// The URL of Redis. Without it, each process enforces its own share of every limit.
