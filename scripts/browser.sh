@@ -28,6 +28,8 @@ bench_pages() {
     if has_option --small "$@"; then
         build_longshored
         browser_servers throwaway
+        # The tests may run at the same time.
+        export LONGSHORE_BROWSER_FOLDER=$STATE/pages
     else
         say "building longshored (release)"
         cargo build --workspace --bin longshored --release "${QUIET[@]}"

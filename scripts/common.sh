@@ -26,6 +26,10 @@ fail() {
     exit 1
 }
 
+# Builds programs of the workspace, unless .ci/run has: build_programs ARGUMENTS…
+# Each verb builds all members, because they choose the features of their dependencies together.
+build_programs() { [[ -n ${LONGSHORE_BUILT:-} ]] || cargo build --workspace "$@" "${QUIET[@]}"; }
+
 # Whether an option is among the arguments: has_option -m "$@".
 has_option() {
     local option=$1 argument

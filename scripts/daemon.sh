@@ -3,8 +3,7 @@
 
 build_longshored() {
     say "building longshored"
-    # The whole workspace chooses the features, so that every verb shares one build.
-    cargo build --workspace --bin longshored "${QUIET[@]}"
+    build_programs --bin longshored
 }
 
 # One process that serves and two that work, on separate servers, configured as conformance/README.md says:

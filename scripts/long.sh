@@ -99,9 +99,9 @@ long_commit() {
     echo "$commit${changes:+-dirty}"
 }
 
-# The last commit that changed more than documents and records: later ones have the same program.
+# The last commit that changed more than documents, records and the gate: later ones have the same program.
 long_program() {
-    local commit changes program=(. ':!docs' ':!*.md' ':!llms.txt')
+    local commit changes program=(. ':!docs' ':!*.md' ':!llms.txt' ':!.ci' ':!.github')
     commit=$(git log -1 --format=%h --abbrev=12 -- "${program[@]}")
     changes=$(git status --porcelain -- "${program[@]}")
     echo "$commit${changes:+-dirty}"

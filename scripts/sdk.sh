@@ -39,7 +39,7 @@ run_sdk() {
 run_webhooks() {
     need compiler webhooks
     say "building the example signed_callbacks"
-    cargo build --workspace --example signed_callbacks "${QUIET[@]}"
+    build_programs --example signed_callbacks
     export SIGNED_CALLBACKS=$CARGO_TARGET_DIR/debug/examples/signed_callbacks
     say "pytest tools/webhooks"
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/webhooks/bin/pytest" -p no:cacheprovider \
@@ -58,7 +58,7 @@ run_webhooks() {
 # The request types of the providers' clients check what an example of outbound encodes.
 run_request_types() {
     say "building the example encoded_requests"
-    cargo build --workspace --example encoded_requests "${QUIET[@]}"
+    build_programs --example encoded_requests
     export ENCODED_REQUESTS=$CARGO_TARGET_DIR/debug/examples/encoded_requests
     say "pytest crates/outbound/sdk"
     PYTHONDONTWRITEBYTECODE=1 run_interruptible "$CACHE/sdk/bin/pytest" -p no:cacheprovider \
@@ -69,8 +69,7 @@ run_request_types() {
 start_simulator() {
     local log=$SCRATCH/simulator.log port end
     say "building the simulator"
-    # The whole workspace chooses the features, so that every verb shares one build.
-    cargo build --workspace --bin simulator "${QUIET[@]}"
+    build_programs --bin simulator
     port=$(free_ports 1)
     export SIMULATOR_URL=http://127.0.0.1:$port
     start "simulator at $SIMULATOR_URL" "$log" "$CARGO_TARGET_DIR/debug/simulator" --listen "127.0.0.1:$port"

@@ -13,7 +13,7 @@ servers_start() {
     [[ $kind == durable ]] || options+=(--throwaway)
     options+=("${@/#/--}")
     say "building trials"
-    cargo build --workspace --bin trials "${QUIET[@]}"
+    build_programs --bin trials
     start "PostgreSQL ($kind)${*:+, $*}" "$folder/servers.log" "$CARGO_TARGET_DIR/debug/trials" \
         --weed "$(objects_program)" servers --folder "$folder/servers" --env "$folder/servers.env" "${options[@]}"
     end=$((SECONDS + 2 * START_SECONDS))

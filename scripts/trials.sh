@@ -14,7 +14,7 @@ trials() {
     [[ $profile == dev ]] || folder=release
     need compiler postgres redis objects scanner
     say "building longshored and trials ($profile)"
-    cargo build --workspace --bins --profile "$profile" "${QUIET[@]}"
+    build_programs --bins --profile "$profile"
     local built=$CARGO_TARGET_DIR/$folder longshored=$CARGO_TARGET_DIR/$folder/longshored
     case "$verb ${1:-}" in
         soak\ *)
@@ -62,9 +62,18 @@ trials() {
     return "$status"
 }
 
+# The programs of all trials and tests in the debug build, so that several verbs can run at the same time.
+build_all() {
+    need compiler
+    say "building all programs and examples (dev)"
+    build_programs --bins --examples
+    build_chaos "$CARGO_TARGET_DIR/debug" dev
+}
+
 # The chaos build: longshored with failpoints at which it kills itself. It never replaces the usual build.
 build_chaos() {
     local built=$1 profile=$2
+    [[ -z ${LONGSHORE_BUILT:-} ]] || return 0
     say "building longshored with the feature chaos"
     mv "$built/longshored" "$built/longshored.usual"
     cargo build --workspace --bins --profile "$profile" --features server/chaos "${QUIET[@]}" || {
