@@ -9,8 +9,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     include_str!("points.txt").lines()
 }
 
-/// How long after the start of a request the process is killed: the request has been written by
-/// then, and mostly not answered.
+/// How long after the start of a request the process is killed, if no answer came before: the
+/// request has been written by then.
 const KILL_DELAY: Duration = Duration::from_millis(2);
 
 static ARMED: OnceLock<(Failpoint, AtomicU32)> = OnceLock::new();
@@ -66,7 +66,8 @@ pub(crate) fn point(name: &'static str, provider: &str) {
     }
 }
 
-/// A failpoint in the middle of `what`. It is not passed when `what` ends before the delay.
+/// A failpoint in the middle of `what`. When `what` ends before the delay, its result is lost with
+/// the process.
 pub(crate) async fn during<F: Future>(name: &'static str, provider: &str, what: F) -> F::Output {
     let is_here = ARMED
         .get()
@@ -75,10 +76,10 @@ pub(crate) async fn during<F: Future>(name: &'static str, provider: &str, what: 
         return what.await;
     }
     let mut what = std::pin::pin!(what);
-    tokio::select! {
-        biased;
-        answer = &mut what => return answer,
-        () = tokio::time::sleep(KILL_DELAY) => point(name, provider),
+    let early = tokio::time::timeout(KILL_DELAY, &mut what).await;
+    point(name, provider);
+    match early {
+        Ok(result) => result,
+        Err(_) => what.await,
     }
-    what.await
 }
