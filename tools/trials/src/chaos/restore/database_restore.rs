@@ -53,11 +53,14 @@ pub async fn wait_for_markers(environment: &RestoreEnvironment, middle: i64) -> 
 
 /// The disk of the database server is lost, and every process with it.
 pub async fn restore(environment: &mut RestoreEnvironment, middle: &Middle) -> Result<()> {
-    environment.server_mut()?.switch_wal().await?;
+    let segment = environment.server_mut()?.switch_wal().await?;
     for process in &mut environment.service.processes {
         process.child.kill();
     }
-    environment.server_mut()?.wait_until_archived().await?;
+    environment
+        .server_mut()?
+        .wait_until_archived(&segment)
+        .await?;
     environment.server_mut()?.crash().await?;
     report_progress("restoring the database");
     let script = doc_page::script("restore to a moment")?;

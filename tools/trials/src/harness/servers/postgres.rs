@@ -190,10 +190,14 @@ impl TrialPostgresServer {
         execute(&mut connection, "checkpoint").await
     }
 
-    /// Ends the current segment of the write-ahead log: the whole log is in files then.
-    pub async fn switch_wal(&self) -> Result<()> {
+    /// Ends the current segment of the write-ahead log, and returns its name: the whole log is in
+    /// files then.
+    pub async fn switch_wal(&self) -> Result<String> {
         let mut connection = self.connect("postgres").await?;
-        execute(&mut connection, "select pg_switch_wal()").await
+        sqlx::query_scalar("select pg_walfile_name(pg_switch_wal())")
+            .fetch_one(&mut connection)
+            .await
+            .context("ending a segment of the write-ahead log")
     }
 
     /// The position of the write-ahead log, in bytes.

@@ -51,15 +51,14 @@ impl TrialPostgresServer {
         program
     }
 
-    /// Waits until every finished segment is in the archive.
-    pub async fn wait_until_archived(&self) -> Result<()> {
+    /// Waits until a segment of the write-ahead log is in the archive.
+    pub async fn wait_until_archived(&self, segment: &str) -> Result<()> {
         let mut connection = self.connect("postgres").await?;
-        let query = "select coalesce(last_archived_wal, '') >= pg_walfile_name(
-                         pg_current_wal_lsn() - 16777216)
-                     from pg_stat_archiver";
+        let query = "select coalesce(last_archived_wal, '') >= $1 from pg_stat_archiver";
         let is_archived = async || {
-            let answer = sqlx::query_scalar::<_, bool>(query).fetch_one(&mut connection);
-            answer.await.context("reading the state of the archive")
+            let answer = sqlx::query_scalar::<_, bool>(query).bind(segment);
+            let answer = answer.fetch_one(&mut connection).await;
+            answer.context("reading the state of the archive")
         };
         if ARCHIVE_LIMITS.read_until(|it| *it, is_archived).await? {
             return Ok(());
