@@ -4,6 +4,7 @@
 //! two. It may be woken without reason: it reads its row again and decides.
 
 mod limits;
+mod record_reads;
 mod registry;
 mod tail;
 
@@ -17,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::waiters::record_reads::RecordReads;
 use crate::waiters::registry::{AwaitedRow, Registration, WaiterRegistry};
 use crate::waiters::tail::FeedTail;
 
@@ -30,6 +32,9 @@ pub(crate) const FULL_RETRY_SECONDS: u32 = 2;
 /// How many woken requests read their rows at once. One transaction may wake a thousand, and the
 /// connections also serve others.
 const MAX_CONCURRENT_READS: usize = 4;
+/// Waits of this length end at whole seconds of the process, so that one statement reads the records
+/// of all that end together. A shorter wait takes as long as its caller asked for.
+const MIN_ROUNDED_WAIT: Duration = Duration::from_secs(10);
 
 /// The waiting requests of one shard.
 #[derive(Debug)]
@@ -39,6 +44,8 @@ pub(crate) struct FeedWaiters {
     /// Ends all waits: the process stops.
     stop: CancellationToken,
     reads: Semaphore,
+    record_reads: RecordReads,
+    started_at: Instant,
 }
 
 impl FeedWaiters {
@@ -49,6 +56,8 @@ impl FeedWaiters {
             limits,
             stop,
             reads: Semaphore::new(MAX_CONCURRENT_READS),
+            record_reads: RecordReads::default(),
+            started_at: Instant::now(),
         }
     }
 
@@ -75,6 +84,16 @@ impl FeedWaiters {
     pub(crate) fn wait_for_group(&self, project: ProjectId, group: GroupId) -> Option<Waiter> {
         let rows = vec![AwaitedRow::Group(group)];
         self.register(project, rows, WaitMilestone::Completed)
+    }
+
+    /// When a wait ends that began now and may last until `deadline`: long ones end up to a second
+    /// earlier, together with others.
+    pub(crate) fn round_deadline(&self, deadline: Instant) -> Instant {
+        if deadline - Instant::now() < MIN_ROUNDED_WAIT {
+            return deadline;
+        }
+        let whole_seconds = (deadline - self.started_at).as_secs();
+        self.started_at + Duration::from_secs(whole_seconds)
     }
 
     /// Counts the stream of a listener as a waiting request: it occupies a connection as well. None

@@ -46,6 +46,7 @@ pub(crate) async fn tracking(
         return Ok(Json(reader.read(cargo).await?).into_response());
     }
     let deadline = Instant::now() + wait.duration.min(app.max_wait);
+    let deadline = reader.handle.waiters.round_deadline(deadline);
     long_poll(&reader, cargo, wait.milestone, deadline).await
 }
 
@@ -58,7 +59,7 @@ async fn long_poll(
 ) -> Result<Response, ApiError> {
     let waiters = &reader.handle.waiters;
     let waiter = waiters.wait_for_cargo(reader.project, &[cargo], milestone);
-    let mut record = reader.read(cargo).await?;
+    let mut record = reader.read_with_others(cargo).await?;
     let Some(waiter) = waiter else {
         let is_pending = !is_reached(&record, milestone);
         let mut response = Json(record).into_response();
@@ -73,8 +74,7 @@ async fn long_poll(
         let began = Instant::now();
         is_last = waiter.wait_until(deadline).await != WaitEnd::Changed;
         time_waited += began.elapsed();
-        let _turn = waiters.acquire_read_turn().await;
-        record = reader.read(cargo).await?;
+        record = reader.read_with_others(cargo).await?;
     }
     let mut response = Json(record).into_response();
     response.extensions_mut().insert(WaitTime(time_waited));
@@ -117,20 +117,25 @@ impl<'a> RecordReader<'a> {
         record.ok_or_else(ApiError::cargo_not_found)
     }
 
+    /// The same, and one statement may read for several requests.
+    async fn read_with_others(&self, cargo: CargoId) -> Result<TrackingResponse, ApiError> {
+        let (shard, waiters) = (&self.handle.shard, &self.handle.waiters);
+        let tracked = waiters.read_record(shard, self.project, cargo).await?;
+        let tracked = tracked.ok_or_else(ApiError::cargo_not_found)?;
+        Ok(self.describe(cargo, tracked))
+    }
+
     pub(super) async fn find(&self, cargo: CargoId) -> Result<Option<TrackingResponse>, ApiError> {
-        let shard = &self.handle.shard;
-        let Some(tracked) = tracking::find(shard, self.project, cargo).await? else {
-            return Ok(None);
-        };
-        let waiting = match tracked.completed_at {
-            None => Some(
-                tracked
-                    .progress
-                    .waiting_status(self.linger, shard.clock.now()),
-            ),
-            Some(_) => None,
-        };
-        Ok(Some(tracking_record(cargo, tracked, waiting)))
+        let tracked = tracking::find(&self.handle.shard, self.project, cargo).await?;
+        Ok(tracked.map(|tracked| self.describe(cargo, tracked)))
+    }
+
+    fn describe(&self, cargo: CargoId, tracked: TrackedCargo) -> TrackingResponse {
+        let waiting = tracked.completed_at.is_none().then(|| {
+            let now = self.handle.shard.clock.now();
+            tracked.progress.waiting_status(self.linger, now)
+        });
+        tracking_record(cargo, tracked, waiting)
     }
 }
 

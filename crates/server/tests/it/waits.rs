@@ -2,11 +2,16 @@
 
 use axum::body::Body;
 use axum::http::Request;
+use domain::id::CargoId;
+use domain::money::Money;
+use futures::future::join_all;
 use serde_json::{Value, json};
+use store::shard::tracking;
 use test_support::callback_receiver::CallbackReceiver;
 use tokio::task::JoinHandle;
 use workers::stage::Stage as _;
 
+use crate::support::credit::model_chat_request;
 use crate::support::http::{AppResponse, chat_request, send};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, MOCK_DELAY, TestService};
@@ -232,4 +237,56 @@ async fn sweep_deletes_entries_of_the_feed_after_a_minute() {
     let now = service.clock.advance(MOCK_DELAY);
     service.worker_sets[0].sweep.step(now).await.unwrap();
     assert_eq!(count(&service).await, 0);
+}
+
+/// Long-polls that are answered at the same time share a statement.
+#[tokio::test]
+async fn records_that_are_read_together_are_those_that_are_read_alone() {
+    let mut service = TestService::with_prices().await;
+    let receiver = CallbackReceiver::new().await;
+    receiver.queue_statuses([500]);
+    let first = service.create_customer_on("north").await;
+    let second = service.create_customer_on("north").await;
+    let mut all = Vec::new();
+    for customer in [&first, &second] {
+        service.add_credit(customer, Money(1_000_000_000)).await;
+        let failing = model_chat_request("priced-failing", "fails", 16);
+        let called = chat_request("called back", Some(receiver.url()));
+        for body in [
+            called,
+            failing,
+            model_chat_request("priced", "a question", 16),
+        ] {
+            all.push((customer, service.load(customer, &body).await));
+        }
+        service.run_until_idle().await;
+        service.clock.advance(MOCK_DELAY);
+        service.run_until_idle().await;
+        // It waits, with a key and metadata of its own.
+        let mut body = chat_request("waits", None);
+        body["metadata"] = json!({"order": 7});
+        all.push((customer, service.load(customer, &body).await));
+    }
+    let ids: Vec<CargoId> = all.iter().map(|(_, id)| id.parse().unwrap()).collect();
+    let together = tracking::find_many(&service.north, &ids).await.unwrap();
+    assert_eq!(together.len(), all.len());
+    for found in together {
+        let alone = tracking::find(&service.north, found.project, found.cargo).await;
+        let alone = alone.unwrap().unwrap();
+        assert_eq!(format!("{:?}", found.record), format!("{alone:?}"));
+    }
+    let polls = all.iter().map(|(customer, cargo)| {
+        let poll = start_poll(&service, customer, cargo, "wait=1");
+        async { poll.await.unwrap().body }
+    });
+    let answers = join_all(polls).await;
+    for ((customer, cargo), answer) in all.iter().zip(answers) {
+        assert_eq!(answer, service.track(customer, cargo).await);
+    }
+    // Another project's request for the same cargo at the same time learns nothing.
+    let (_, cargo) = &all[3];
+    let poll = |customer| start_poll(&service, customer, cargo, "wait=1");
+    let (stranger, owner) = tokio::join!(poll(&second), poll(&first));
+    assert_eq!(stranger.unwrap().status, 404);
+    assert_eq!(owner.unwrap().status, 200);
 }

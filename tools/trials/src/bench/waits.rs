@@ -84,6 +84,8 @@ pub async fn run(common: &CommonOptions, options: &BenchWaitsOptions) -> Result<
             ends.milliseconds.len() == options.waits,
         check_figure "waiting requests cost at most a tenth of a core" =>
             idle.serve <= MAX_SHARE_OF_A_CORE,
+        check_figure "their reads cost PostgreSQL at most a tenth of a core" =>
+            idle.postgres <= MAX_SHARE_OF_A_CORE,
     }
     verdict.check_none("no request fails", "failures", &ends.failures);
     Ok(verdict)
