@@ -39,11 +39,12 @@ with made as (
     on conflict do nothing returning 1)
 select count(*) from made";
 
-/// Every second cargo belongs to the first organization; the others share the rest. Each
-/// statement makes `$5` cargo from number `$4` on, spread over the last hour like all `$3`.
+/// With `$7` every second cargo belongs to the first organization, and the others share the rest;
+/// otherwise they share all. Each statement makes `$5` cargo from number `$4` on, spread over the last hour like all `$3`.
 const INSERT_CARGO: &str = "
 with place as (
-    select number, case number % 2 when 0 then 0 else 1 + (number / 2) % ($2 - 1) end as owner
+    select number, case when not $7 then 1 + number % ($2 - 1) when number % 2 = 0 then 0
+        else 1 + (number / 2) % ($2 - 1) end as owner
     from generate_series($4, least($4 + $5, $3) - 1) number
 ), made as materialized (
     select owner, pg_temp.organization(owner) as organization,
@@ -100,8 +101,17 @@ impl WaitingBacklog {
         })
     }
 
-    /// Adds `count` waiting cargo.
+    /// Adds `count` waiting cargo, half of it of the first organization.
     pub async fn add_waiting(&mut self, count: i64) -> Result<()> {
+        self.fill(count, true).await
+    }
+
+    /// Adds `count` waiting cargo of all organizations but the first.
+    pub async fn add_waiting_of_others(&mut self, count: i64) -> Result<()> {
+        self.fill(count, false).await
+    }
+
+    async fn fill(&mut self, count: i64, with_first: bool) -> Result<()> {
         let begun = Instant::now();
         let mut filled = 0;
         while filled < count {
@@ -111,7 +121,8 @@ impl WaitingBacklog {
                 .bind(count)
                 .bind(filled)
                 .bind(CARGO_PER_STATEMENT)
-                .bind(self.model);
+                .bind(self.model)
+                .bind(with_first);
             filled += query
                 .fetch_one(&mut self.connection)
                 .await

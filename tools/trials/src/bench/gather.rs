@@ -48,13 +48,14 @@ pub async fn run(common: &CommonOptions, options: &BenchGatherOptions) -> Result
     backlog.analyze().await?;
     let lookups = options.gathers * LOOKUPS_PER_MEASURED_GATHER;
     times.tracking_small = measure_tracking(&environment, lookups).await?;
-    // The warm-up takes these away, so that counting starts with the small backlog.
+    // The warm-up takes these away, so that counting starts with the small backlog. Each batch takes
+    // one cargo of a thousand organizations, as batches of the large backlog do.
     let uncounted = CARGO_PER_GATHER * i64::try_from(WARM_UP_GATHERS).unwrap_or_default();
-    backlog.add_waiting(uncounted).await?;
+    backlog.add_waiting_of_others(uncounted).await?;
     while times.small.len() < options.gathers {
         let (gathered, milliseconds) = measure_gathers(&environment, GATHERS_BETWEEN_FILLS).await?;
         times.small.extend(milliseconds);
-        backlog.add_waiting(gathered).await?;
+        backlog.add_waiting_of_others(gathered).await?;
     }
 
     report_progress(format!("{} cargo waiting", options.waiting));
