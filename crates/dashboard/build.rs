@@ -47,11 +47,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let bytes = fs::read(&path)?;
         let mut hasher = DefaultHasher::new();
         bytes.hash(&mut hasher);
-        let (hash, path) = (hasher.finish(), path.display());
+        let hash = hasher.finish();
+        // Checkouts that share a target folder share this table, too: it names no checkout.
+        let path = format!("/{}", path.strip_prefix(&root)?.display());
         writeln!(
             table,
-            "    Asset {{ name: {name:?}, version: \"{hash:016x}\", bytes: include_bytes!({:?}) }},",
-            path.to_string()
+            "    Asset {{ name: {name:?}, version: \"{hash:016x}\",
+                bytes: include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?})) }},"
         )?;
     }
     table.push(']');
