@@ -1,14 +1,14 @@
 //! Group commit: loads that are queued together are written in one transaction.
 //!
-//! Each writer is a separate task, so a caller that disconnects cancels nothing.
-//! An organization's loads always go to the same writer, so the writers of a node
-//! never wait for each other. If another node has locked an account, its loads move
-//! to a second queue, whose writer waits for the lock. Other loads are not delayed.
+//! The writer is a separate task, so a caller that disconnects cancels nothing. While one
+//! group commits, it prepares the next one. Loads of an organization that is being written
+//! stay queued, so the groups of a process never wait for each other. If another node has
+//! locked an account, its loads move to a second queue, whose writer waits for the lock.
+//! Other loads are not delayed.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use domain::account::AccountRefusal;
 use domain::admission::LoadRefusal;
@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::caller::Caller;
 use crate::group_commit::admission_control::{AdmissionControl, MAX_QUEUED_LOADS, QueueTicket};
-use crate::group_commit::group::LoadGroup;
+use crate::group_commit::writer::run_writer;
 use crate::rate_limit::RateLimitToken;
 
 pub(crate) use crate::group_commit::admission_control::Overload;
@@ -46,20 +46,15 @@ mod idempotency;
 
 mod members;
 
+mod pending_loads;
+
 mod throughput;
 
 mod transaction;
 
-/// While one group waits for the disk, the next one forms. More writers would make
-/// smaller groups, which cost more.
-const WRITERS_PER_SHARD: usize = 2;
-/// Under load a group waits for more loads, because a transaction costs as much as ten rows.
-const GROUP_DELAY: Duration = Duration::from_millis(1);
-/// After a smaller group the next one does not wait.
-const MIN_GROUP_FOR_DELAY: u32 = 4;
-/// The largest group, by loads and by bytes.
-const MAX_GROUP_LOADS: usize = 512;
-const MAX_GROUP_BYTES: usize = 16 << 20;
+mod write_turn;
+
+mod writer;
 
 /// A valid load, ready to be stored.
 #[derive(Debug)]
@@ -200,7 +195,7 @@ fn new_queue() -> (QueueSender, QueueReceiver) {
     )
 }
 
-/// A writer's two queues: the main one, and the one of loads whose account is locked.
+/// The main queue, and the one of loads whose account is locked.
 #[derive(Debug, Clone)]
 struct WriterQueues {
     main: QueueSender,
@@ -222,9 +217,10 @@ impl WriterQueues {
 #[derive(Debug)]
 pub(crate) struct LoadWriter {
     shard: Arc<Shard>,
-    queues: Mutex<Option<Vec<WriterQueues>>>,
-    /// The main and the blocked queue of each writer.
-    receivers: Mutex<Vec<(QueueReceiver, QueueReceiver)>>,
+    /// None after `close`.
+    queues: Mutex<Option<WriterQueues>>,
+    /// The main and the blocked queue, until the writers start.
+    receivers: Mutex<Option<(QueueReceiver, QueueReceiver)>>,
     writer_tasks: TaskTracker,
     /// The database was restored or copied, and may still be replaced: it takes no loads.
     is_paused: AtomicBool,
@@ -232,20 +228,12 @@ pub(crate) struct LoadWriter {
 
 impl LoadWriter {
     pub(crate) fn new(shard: Arc<Shard>) -> Self {
-        let pairs = (0..WRITERS_PER_SHARD).map(|_| {
-            let (main_sender, main) = new_queue();
-            let (blocked_sender, blocked) = new_queue();
-            let senders = WriterQueues {
-                main: main_sender,
-                blocked: blocked_sender,
-            };
-            (senders, (main, blocked))
-        });
-        let (doors, receivers) = pairs.unzip();
+        let (main, main_receiver) = new_queue();
+        let (blocked, blocked_receiver) = new_queue();
         Self {
             shard,
-            queues: Mutex::new(Some(doors)),
-            receivers: Mutex::new(receivers),
+            queues: Mutex::new(Some(WriterQueues { main, blocked })),
+            receivers: Mutex::new(Some((main_receiver, blocked_receiver))),
             writer_tasks: TaskTracker::new(),
             is_paused: AtomicBool::new(false),
         }
@@ -257,34 +245,27 @@ impl LoadWriter {
 
     /// Starts the writers. They end after `close`, when all loads are written.
     pub(crate) fn spawn(&self, tracker: &TaskTracker) {
-        let doors = self.queues.lock();
-        let mut receivers = self.receivers.lock();
-        for (senders, (main, blocked)) in doors.iter().flatten().zip(receivers.drain(..)) {
-            let (shard, blocked_sender) = (self.shard.clone(), Some(senders.blocked.clone()));
-            tracker.spawn(self.writer_tasks.track_future(run_writer(
-                shard.clone(),
-                main,
-                blocked_sender,
-            )));
-            tracker.spawn(
-                self.writer_tasks
-                    .track_future(run_writer(shard, blocked, None)),
-            );
+        let (queues, receivers) = (self.queues.lock().clone(), self.receivers.lock().take());
+        let Some((queues, (main, blocked))) = queues.zip(receivers) else {
+            return;
+        };
+        let shard = Arc::clone(&self.shard);
+        for (queue, blocked) in [(main, Some(queues.blocked)), (blocked, None)] {
+            let writer = run_writer(Arc::clone(&shard), queue, blocked);
+            tracker.spawn(self.writer_tasks.track_future(writer));
         }
     }
 
     /// Whether there is room for a load of this caller. Checked before its body is read.
     pub(crate) fn check_capacity(&self, caller: &Caller) -> Result<(), StoreLoadError> {
-        let queues = self.queues_for(caller).ok_or(StoreLoadError::Unavailable)?;
+        let queues = self.open_queues().ok_or(StoreLoadError::Unavailable)?;
         Ok(queues.check(caller, Instant::now())?)
     }
 
     /// Stores a load in one transaction with the other queued loads.
     pub(crate) async fn store(&self, load: PreparedLoad, token: RateLimitToken) -> StoreLoadResult {
         let (answer, answered) = oneshot::channel();
-        let queues = self
-            .queues_for(&load.caller)
-            .ok_or(StoreLoadError::Unavailable)?;
+        let queues = self.open_queues().ok_or(StoreLoadError::Unavailable)?;
         let now = Instant::now();
         queues.check(&load.caller, now)?;
         let (organization, bytes) = (load.caller.organization, load.unpacked_bytes);
@@ -313,41 +294,10 @@ impl LoadWriter {
     }
 
     /// None while the shard is paused, and after `close`.
-    fn queues_for(&self, caller: &Caller) -> Option<WriterQueues> {
+    fn open_queues(&self) -> Option<WriterQueues> {
         if self.is_paused.load(Ordering::Relaxed) {
             return None;
         }
-        let mut hasher = DefaultHasher::new();
-        caller.organization.hash(&mut hasher);
-        let doors = self.queues.lock();
-        let doors = doors.as_ref()?;
-        let index =
-            usize::try_from(hasher.finish() % 1024).unwrap_or_default() % doors.len().max(1);
-        doors.get(index).cloned()
-    }
-}
-
-/// Writes one group after another. With `blocked`, loads whose account is locked move to that
-/// queue. Without it, the writer waits for the lock.
-async fn run_writer(shard: Arc<Shard>, mut queue: QueueReceiver, blocked: Option<QueueSender>) {
-    let mut last = 0;
-    while let Some(first) = queue.receiver.recv().await {
-        if last >= MIN_GROUP_FOR_DELAY {
-            tokio::time::sleep(GROUP_DELAY).await;
-        }
-        let (oldest, begun) = (first.ticket.queued_at, Instant::now());
-        let max_loads = queue.admission.max_group_loads().min(MAX_GROUP_LOADS);
-        let mut group = LoadGroup::starting_with(first, max_loads);
-        while !group.is_full()
-            && let Ok(next) = queue.receiver.try_recv()
-        {
-            group.push(next);
-        }
-        last = group.size();
-        metrics::histogram!("longshore_group_commit_loads").record(f64::from(last));
-        queue.admission.begin_group(oldest);
-        let is_slow = queue.admission.is_slow_group(last);
-        let answered = group.write(&shard, blocked.as_ref(), is_slow).await;
-        queue.admission.end_group(last, answered, begun.elapsed());
+        self.queues.lock().clone()
     }
 }

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use domain::id::OrganizationId;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::group_commit::throughput::ThroughputModel;
+use crate::group_commit::throughput::{ThroughputModel, WrittenGroup};
 
-pub(super) const MAX_QUEUED_LOADS: usize = 4096;
+pub(super) const MAX_QUEUED_LOADS: usize = 8192;
 /// Of all loads that one writer has not answered. A single load in an empty queue may be larger.
-const MAX_QUEUED_BYTES: usize = 128 << 20;
+const MAX_QUEUED_BYTES: usize = 256 << 20;
 /// While no load has waited for longer than this, the queue counts as a burst, not an overload.
 const MAX_BURST_WAIT: Duration = Duration::from_secs(1);
 /// In an overload, the queued loads must be stored within this time.
@@ -41,8 +41,10 @@ struct QueueState {
     waiting: usize,
     /// Bytes of all loads that are not answered.
     bytes: usize,
-    /// When the oldest load of the group that is being written was queued.
-    oldest: Option<Instant>,
+    /// When the oldest load of each group that is being written was queued.
+    oldest: Vec<Instant>,
+    /// When the last group was written.
+    last_end: Option<Instant>,
     /// How many unanswered loads each organization has in this queue.
     organizations: HashMap<OrganizationId, usize>,
     throughput: ThroughputModel,
@@ -121,22 +123,28 @@ impl AdmissionControl {
 
     /// A group whose oldest load was queued at `oldest` is being written.
     pub(super) fn begin_group(&self, oldest: Instant) {
-        self.0.lock().oldest = Some(oldest);
+        self.0.lock().oldest.push(oldest);
     }
 
-    /// The group is written, and `answered` of its `size` loads were answered.
-    pub(super) fn end_group(&self, size: u32, answered: u32, took: Duration) {
+    /// The group is written.
+    pub(super) fn end_group(&self, oldest: Instant, group: WrittenGroup, now: Instant) {
         let mut queue = self.0.lock();
-        queue.oldest = None;
-        queue.throughput.record_group(size, answered, took);
+        let mut begun = queue.oldest.iter();
+        if let Some(place) = begun.position(|it| *it == oldest) {
+            queue.oldest.swap_remove(place);
+        }
+        // Groups overlap. Only the time since the last one ended is counted for this one.
+        let last_end = queue.last_end.replace(now);
+        let since = last_end.map(|end| now.saturating_duration_since(end));
+        let spacing = since.map_or(group.took, |since| since.min(group.took));
+        queue.throughput.record_group(group, spacing);
     }
 }
 
 impl QueueState {
     fn check(&self, bytes: usize, now: Instant) -> Result<(), Overload> {
-        let is_burst = self
-            .oldest
-            .is_none_or(|oldest| now.saturating_duration_since(oldest) <= MAX_BURST_WAIT);
+        let oldest = self.oldest.iter().min();
+        let is_burst = oldest.is_none_or(|it| now.saturating_duration_since(*it) <= MAX_BURST_WAIT);
         let max_waiting = if is_burst {
             MAX_QUEUED_LOADS
         } else {

@@ -1,11 +1,18 @@
 //! A group of loads. If the database rejects it, it is split in halves to find the bad load.
 
+use std::collections::HashSet;
+use std::time::Instant;
+
+use domain::id::OrganizationId;
 use store::Shard;
 
 use crate::group_commit::transaction::{self, GroupWriteResult, WriteMode};
-use crate::group_commit::{
-    MAX_GROUP_BYTES, QueueSender, QueuedLoad, StoreLoadError, StoreLoadResult, StoredLoad,
-};
+use crate::group_commit::write_turn::WriteTurn;
+use crate::group_commit::{QueueSender, QueuedLoad, StoreLoadError, StoreLoadResult, StoredLoad};
+
+/// The largest group, by loads and by bytes.
+pub(super) const MAX_GROUP_LOADS: usize = 512;
+const MAX_GROUP_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(super) struct LoadGroup {
@@ -15,14 +22,12 @@ pub(super) struct LoadGroup {
 }
 
 impl LoadGroup {
-    pub(super) fn starting_with(first: QueuedLoad, max_loads: usize) -> Self {
-        let mut group = Self {
+    pub(super) const fn with_limit(max_loads: usize) -> Self {
+        Self {
             loads: Vec::new(),
             max_loads,
             bytes: 0,
-        };
-        group.push(first);
-        group
+        }
     }
 
     pub(super) fn push(&mut self, mut next: QueuedLoad) {
@@ -39,22 +44,32 @@ impl LoadGroup {
         u32::try_from(self.loads.len()).unwrap_or(u32::MAX)
     }
 
+    pub(super) fn organizations(&self) -> HashSet<OrganizationId> {
+        let loads = self.loads.iter();
+        loads
+            .map(|queued| queued.load.caller.organization)
+            .collect()
+    }
+
+    /// When its oldest load was queued.
+    pub(super) fn oldest(&self) -> Instant {
+        let first = self.loads.first();
+        first.map_or_else(Instant::now, |queued| queued.ticket.queued_at)
+    }
+
     /// Writes the group and answers every load. Returns how many loads the database decided.
     pub(super) async fn write(
         self,
         shard: &Shard,
         blocked: Option<&QueueSender>,
-        is_slow: bool,
+        mode: WriteMode,
+        mut turn: WriteTurn,
     ) -> u32 {
-        let mode = WriteMode {
-            skips_locked_accounts: blocked.is_some(),
-            is_slow,
-        };
         let mut answered = 0;
         let mut groups = vec![self.loads];
         while let Some(mut group) = groups.pop() {
             let loads: Vec<_> = group.iter().map(|queued| &queued.load).collect();
-            match transaction::write(shard, &loads, mode).await {
+            match transaction::write(shard, &loads, mode, &mut turn).await {
                 GroupWriteResult::Answers(answers) => {
                     for (queued, answer) in group.into_iter().zip(answers) {
                         match (answer, blocked) {

@@ -12,6 +12,8 @@ const TARGET_GROUP_SECONDS: f64 = 1.0;
 const SLOW_GROUP_SECONDS: f64 = 0.25;
 /// The weight of all earlier groups is multiplied by this with each new group.
 const HISTORY_DECAY: f64 = 0.9;
+/// The same for the rate of answered loads, which must follow a change soon.
+const RATE_DECAY: f64 = 0.5;
 /// Allowed however slow the writer is.
 const MIN_GROUP_LOADS: f64 = 16.0;
 /// The next group may be this many times as large as the largest recent one. A cost measured
@@ -25,10 +27,20 @@ const MIN_VARIANCE: f64 = 0.001;
 const MIN_LOAD_SECONDS: f64 = 0.000_01;
 const MIN_GROUP_SECONDS: f64 = 0.001;
 
+/// A group that was written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WrittenGroup {
+    pub(super) size: u32,
+    /// How many of its loads were answered.
+    pub(super) answered: u32,
+    pub(super) took: Duration,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct ThroughputModel {
-    /// A moving average of answered loads.
-    loads_per_second: f64,
+    /// Moving sums of answered loads, and of the seconds between the ends of groups.
+    answered: f64,
+    spacing: f64,
     /// The size of the largest recent group.
     largest_group: f64,
     /// Weighted sums over the last groups, for a linear regression of time over size.
@@ -40,10 +52,16 @@ pub(super) struct ThroughputModel {
 }
 
 impl ThroughputModel {
-    /// Adds a group of `size` loads, of which `answered` were answered.
-    pub(super) fn record_group(&mut self, size: u32, answered: u32, took: Duration) {
+    /// Adds a group. `spacing`: the time since the last one ended, at most what this one took.
+    pub(super) fn record_group(&mut self, group: WrittenGroup, spacing: Duration) {
+        let WrittenGroup {
+            size,
+            answered,
+            took,
+        } = group;
         let seconds = took.as_secs_f64().max(MIN_GROUP_SECONDS);
-        self.loads_per_second = f64::midpoint(self.loads_per_second, f64::from(answered) / seconds);
+        self.answered = self.answered * RATE_DECAY + f64::from(answered);
+        self.spacing = self.spacing * RATE_DECAY + spacing.as_secs_f64();
         // A group that failed would have taken longer than this. How much longer is unknown.
         let (loads, seconds) = if answered > 0 {
             (f64::from(answered), seconds)
@@ -76,7 +94,7 @@ impl ThroughputModel {
 
     /// How many loads are stored within `wait`, but at least two groups.
     pub(super) fn storable_within(&self, wait: Duration) -> usize {
-        let in_time = round_up(self.loads_per_second * wait.as_secs_f64());
+        let in_time = round_up(self.loads_per_second() * wait.as_secs_f64());
         in_time.max(self.max_group_loads() * 2)
     }
 
@@ -92,7 +110,11 @@ impl ThroughputModel {
     /// How long it takes to store this many loads.
     pub(super) fn time_for(&self, loads: usize) -> Duration {
         let loads = u32::try_from(loads).unwrap_or(u32::MAX);
-        Duration::from_secs_f64(f64::from(loads) / self.loads_per_second.max(1.0))
+        Duration::from_secs_f64(f64::from(loads) / self.loads_per_second().max(1.0))
+    }
+
+    fn loads_per_second(&self) -> f64 {
+        self.answered / self.spacing.max(MIN_GROUP_SECONDS)
     }
 
     /// The seconds per group and per load, by a least-squares fit over the last groups. Nothing if
@@ -124,12 +146,22 @@ mod tests {
 
     const WAIT: Duration = Duration::from_secs(3);
 
+    /// Adds a group that no other overlapped.
+    fn record(pace: &mut ThroughputModel, size: u32, answered: u32, took: Duration) {
+        let group = WrittenGroup {
+            size,
+            answered,
+            took,
+        };
+        pace.record_group(group, took);
+    }
+
     /// Writes groups of the allowed size, up to 512, until the throughput is known.
     fn settled(time_of: impl Fn(u32) -> Duration) -> ThroughputModel {
         let mut pace = ThroughputModel::default();
         for _ in 0..30 {
             let size = u32::try_from(pace.max_group_loads().min(512)).unwrap();
-            pace.record_group(size, size, time_of(size));
+            record(&mut pace, size, size, time_of(size));
         }
         pace
     }
@@ -160,7 +192,7 @@ mod tests {
         assert!(settled(quick).max_group_loads() >= 512);
         let mut pace = ThroughputModel::default();
         for size in [1, 3, 2, 4, 1] {
-            pace.record_group(size, size, quick(size));
+            record(&mut pace, size, size, quick(size));
         }
         assert!((16..=64).contains(&pace.max_group_loads()));
     }
@@ -171,16 +203,32 @@ mod tests {
         assert!(pace.max_group_loads() >= 256, "{}", pace.max_group_loads());
         for _ in 0..3 {
             let size = u32::try_from(pace.max_group_loads().min(512)).unwrap();
-            pace.record_group(size, 0, Duration::from_secs(5));
+            record(&mut pace, size, 0, Duration::from_secs(5));
         }
         assert!(pace.max_group_loads() <= 64, "{}", pace.max_group_loads());
+    }
+
+    #[test]
+    fn groups_that_overlap_add_up() {
+        let mut pace = ThroughputModel::default();
+        for _ in 0..20 {
+            let (size, took) = (512, Duration::from_secs(1));
+            let group = WrittenGroup {
+                size,
+                answered: size,
+                took,
+            };
+            pace.record_group(group, took / 4);
+        }
+        let storable = pace.storable_within(WAIT);
+        assert!((6100..=6200).contains(&storable), "{storable}");
     }
 
     #[test]
     fn a_writer_that_answers_nothing_has_no_throughput() {
         let mut pace = ThroughputModel::default();
         for _ in 0..20 {
-            pace.record_group(64, 0, Duration::from_secs(15));
+            record(&mut pace, 64, 0, Duration::from_secs(15));
         }
         assert!(pace.storable_within(WAIT) <= 2 * round_up(MIN_GROUP_LOADS));
     }

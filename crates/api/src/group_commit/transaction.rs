@@ -24,6 +24,7 @@ use store::{Error, Shard, Transaction};
 
 use crate::group_commit::idempotency::EarlierLoads;
 use crate::group_commit::members::GroupMembers;
+use crate::group_commit::write_turn::WriteTurn;
 use crate::group_commit::{PreparedLoad, StoreLoadError, StoreLoadResult, StoredLoad};
 
 /// How long the writer tries to find out the result of a commit that was not answered.
@@ -60,14 +61,16 @@ pub(super) async fn write(
     shard: &Shard,
     loads: &[&PreparedLoad],
     mode: WriteMode,
+    turn: &mut WriteTurn,
 ) -> GroupWriteResult {
-    let mut prepared = prepare(shard, loads, mode).await;
+    let mut prepared = turn.hold_while(prepare(shard, loads, mode)).await;
     if let Err(error) = &prepared
         && error.is_missing_partition()
         && create_missing_partitions(shard).await
     {
         prepared = prepare(shard, loads, mode).await;
     }
+    turn.end();
     let (tx, written) = match prepared {
         Ok(prepared) => prepared,
         Err(error) if error.is_unavailable() => {

@@ -1,12 +1,14 @@
 //! `POST /cargo/load` and the record that tracking shows at once.
 
+use std::pin::pin;
+
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
 use store::shard::recovery;
 
 use crate::support::TestService;
-use crate::support::http::{chat_request, send};
+use crate::support::http::{chat_request, send, with_body};
 
 #[tokio::test]
 async fn a_load_is_acknowledged() {
@@ -245,6 +247,52 @@ async fn many_loads_at_once_are_each_their_own_cargo() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 200);
+}
+
+#[tokio::test]
+async fn a_load_that_waits_for_a_lock_does_not_delay_the_loads_of_others() {
+    let service = TestService::new().await;
+    let (one, other) = (
+        service.create_customer().await,
+        service.create_customer().await,
+    );
+    let request = Request::post("/groups").header("X-API-Key", &one.key);
+    let group = service.send(with_body(request, "{}".to_owned())).await;
+    let mut locking = service.north.begin().await.unwrap();
+    sqlx::raw_sql("select from shard.cargo_group for update")
+        .execute(&mut *locking)
+        .await
+        .unwrap();
+    let mut body = chat_request("Wait.", None);
+    body["group_id"] = group.body["group_id"].clone();
+    let mut waiting = pin!(service.load(&one, &body));
+    tokio::select! {
+        cargo = &mut waiting => panic!("{cargo} was stored while its group was locked"),
+        () = wait_for_lock(&service) => {}
+    }
+    let body = chat_request("Go on.", None);
+    // Loads of one organization are stored in order.
+    let mut next = pin!(service.load(&one, &body));
+    tokio::select! {
+        biased;
+        cargo = &mut waiting => panic!("{cargo} was stored while its group was locked"),
+        cargo = &mut next => panic!("{cargo} was stored before the load in front of it"),
+        _ = service.load(&other, &body) => {}
+    }
+    locking.rollback().await.unwrap();
+    let (first, second) = tokio::join!(waiting, next);
+    assert!(first < second);
+}
+
+/// Waits until a transaction waits for the lock of another one.
+async fn wait_for_lock(service: &TestService) {
+    let waits = "select exists (select from pg_stat_activity
+                     where datname = current_database() and wait_event_type = 'Lock')";
+    while !sqlx::query_scalar::<_, bool>(waits)
+        .fetch_one(&service.north.pool)
+        .await
+        .unwrap()
+    {}
 }
 
 #[tokio::test]

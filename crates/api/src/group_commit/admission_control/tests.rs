@@ -19,6 +19,23 @@ fn queued(admission: &Arc<AdmissionControl>, count: usize, now: Instant) -> Vec<
     tickets.collect()
 }
 
+/// Ends a group that took this long, with no other beside it.
+fn write_group(
+    admission: &AdmissionControl,
+    size: u32,
+    answered: u32,
+    took: Duration,
+    oldest: Instant,
+) {
+    let group = WrittenGroup {
+        size,
+        answered,
+        took,
+    };
+    let end = admission.0.lock().last_end.unwrap_or(oldest) + took;
+    admission.end_group(oldest, group, end);
+}
+
 #[test]
 fn a_burst_fills_the_queue_and_no_more() {
     let (admission, now) = empty_queue();
@@ -33,9 +50,8 @@ fn a_burst_fills_the_queue_and_no_more() {
 fn an_overload_is_bounded_by_what_is_stored_soon() {
     let (admission, now) = empty_queue();
     for size in [1, 2, 8, 50, 500, 500, 500, 500, 500, 500] {
-        admission.begin_group(now);
         // Each load takes 2 ms, whatever the size of its group.
-        admission.end_group(size, size, Duration::from_millis(2) * size);
+        write_group(&admission, size, size, Duration::from_millis(2) * size, now);
     }
     admission.begin_group(now);
     let later = now + MAX_BURST_WAIT + Duration::from_millis(1);
@@ -63,7 +79,7 @@ fn a_writer_that_stores_nothing_lets_a_few_wait() {
     for ticket in queued(&other, 10, now) {
         assert!(admission.transfer(&ticket).is_ok());
     }
-    admission.end_group(1, 0, Duration::from_secs(20));
+    write_group(&admission, 1, 0, Duration::from_secs(20), now);
     // A new load tests whether the writer stores again.
     assert_eq!(admission.check(later), Ok(()));
 }
@@ -77,7 +93,7 @@ fn groups_grow_while_a_distant_database_takes_its_time() {
         admission.begin_group(now);
         now += group;
         let tickets = queued(&admission, 512, now);
-        admission.end_group(size, size, group);
+        write_group(&admission, size, size, group, now);
         size = u32::try_from(tickets.len()).unwrap();
     }
     assert_eq!(size, 512);

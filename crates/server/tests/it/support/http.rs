@@ -1,7 +1,8 @@
 //! In-process requests, and their responses in a form for snapshots.
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Request};
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderMap, Request, request};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -33,6 +34,12 @@ impl std::fmt::Display for AppResponse {
     }
 }
 
+/// With its length, as clients send it.
+pub(crate) fn with_body(request: request::Builder, body: String) -> Request<Body> {
+    let request = request.header(CONTENT_LENGTH, body.len());
+    request.body(Body::from(body)).unwrap()
+}
+
 impl TestService {
     pub(crate) async fn send(&self, request: Request<Body>) -> AppResponse {
         send(self.router.clone(), request).await
@@ -45,8 +52,7 @@ impl TestService {
 
     pub(crate) async fn post_load(&self, customer: &Customer, body: &Value) -> AppResponse {
         let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
-        self.send(request.body(Body::from(body.to_string())).unwrap())
-            .await
+        self.send(with_body(request, body.to_string())).await
     }
 
     pub(crate) async fn post_load_with_key(
@@ -58,8 +64,7 @@ impl TestService {
         let request = Request::post("/cargo/load")
             .header("X-API-Key", &customer.key)
             .header("Idempotency-Key", name);
-        self.send(request.body(Body::from(body.to_string())).unwrap())
-            .await
+        self.send(with_body(request, body.to_string())).await
     }
 
     pub(crate) async fn load(&self, customer: &Customer, body: &Value) -> String {
