@@ -4,16 +4,20 @@ use axum::extract::FromRequestParts;
 use domain::authentication_flag::AuthenticationFlag;
 use domain::forwarded_for::ClientAddress;
 use domain::key_scope::KeyRight;
-use http::Method;
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
+use http::{HeaderMap, Method};
 
 use crate::api_error::ApiError;
 use crate::api_keys::AuthenticationError;
 use crate::caller::Caller;
+use crate::rate_limit::RateLimitToken;
 use crate::request_span::RequestTraceSlot;
 use crate::state::App;
 
 pub(crate) const API_KEY_HEADER: &str = "x-api-key";
+/// A longer body arrives in several parts.
+const MAX_BYTES_AT_ONCE: usize = 64 << 10;
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -70,20 +74,59 @@ impl FromRequestParts<App> for AdmittedCaller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let caller = Caller::from_request_parts(parts, app).await?;
-        let slot = parts.extensions.get::<RequestTraceSlot>().cloned();
-        let trace = slot.zip(app.request_tracer.as_ref());
-        let trace =
-            trace.and_then(|(slot, tracer)| tracer.decide(&slot, &parts.headers, caller.project));
-        if let Some(trace) = trace {
-            parts.extensions.insert(trace);
-        }
-        app.shard_handle(caller.berth)?
-            .writer
-            .check_capacity(&caller)?;
+        let caller = find_caller_with_room(parts, app).await?;
         app.limiter.count_request(caller.project).await?;
         Ok(Self(caller))
     }
+}
+
+/// The same for one load, with a token of its organization.
+#[derive(Debug)]
+pub(crate) struct LoadCaller {
+    pub(crate) caller: Caller,
+    /// Taken with the count of the backstop, so that the limiter is asked once. None if the bucket
+    /// was empty, or if the body may take long to arrive: no other load should miss the token
+    /// meanwhile. The bucket is then asked after the checks of the body, which come first.
+    pub(crate) token: Option<RateLimitToken>,
+}
+
+impl FromRequestParts<App> for LoadCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let caller = find_caller_with_room(parts, app).await?;
+        if !arrives_at_once(&parts.headers) {
+            app.limiter.count_request(caller.project).await?;
+            let token = None;
+            return Ok(Self { caller, token });
+        }
+        let rate = app.plan_limits.borrow().for_plan(caller.plan).rate;
+        let (project, organization) = (caller.project, caller.organization);
+        let taken = app.limiter.admit_load(project, organization, rate).await?;
+        let token = taken.ok();
+        Ok(Self { caller, token })
+    }
+}
+
+async fn find_caller_with_room(parts: &mut Parts, app: &App) -> Result<Caller, ApiError> {
+    let caller = Caller::from_request_parts(parts, app).await?;
+    let slot = parts.extensions.get::<RequestTraceSlot>().cloned();
+    let trace = slot.zip(app.request_tracer.as_ref());
+    let trace =
+        trace.and_then(|(slot, tracer)| tracer.decide(&slot, &parts.headers, caller.project));
+    if let Some(trace) = trace {
+        parts.extensions.insert(trace);
+    }
+    let handle = app.shard_handle(caller.berth)?;
+    handle.writer.check_capacity(&caller)?;
+    Ok(caller)
+}
+
+/// Whether the body probably arrives together with the headers.
+fn arrives_at_once(headers: &HeaderMap) -> bool {
+    let length = headers.get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    length.is_some_and(|length| length <= MAX_BYTES_AT_ONCE)
 }
 
 impl From<AuthenticationError> for ApiError {

@@ -5,7 +5,8 @@
 //! While a call runs, the next group of checks collects. When Redis does not answer
 //! within the timeout, the task answers from local buckets, which hold this process's
 //! share of the limit. It does so until a probe finds Redis reachable again, and then
-//! reports to Redis the tokens that were spent meanwhile.
+//! reports to Redis the tokens that were spent meanwhile. If Redis is not configured,
+//! there is no task: each check is answered in place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::node_heartbeat::NodeHeartbeat;
-use crate::rate_limit::check_group::LimitCheck;
+use crate::rate_limit::check_group::{LimitCheck, RequestCheck, TokenCheck};
 use crate::rate_limit::circuit_breaker::RedisStatus;
 use crate::rate_limit::limiter_task::LimiterTask;
 
@@ -53,10 +54,19 @@ pub struct RateLimiterOptions {
 /// Decides whether a load is within its limits.
 #[derive(Debug)]
 pub struct RateLimiter {
-    checks: mpsc::Sender<LimitCheck>,
-    /// Taken when the task starts.
-    task: Mutex<Option<(LimiterTask, mpsc::Receiver<LimitCheck>)>>,
+    checker: LimitChecker,
     redis_status: Arc<RedisStatus>,
+}
+
+#[derive(Debug)]
+enum LimitChecker {
+    /// Redis is not configured.
+    InPlace(Box<Mutex<LimiterTask>>),
+    Task {
+        checks: mpsc::Sender<LimitCheck>,
+        /// Taken when the task starts.
+        task: Box<Mutex<Option<(LimiterTask, mpsc::Receiver<LimitCheck>)>>>,
+    },
 }
 
 impl RateLimiter {
@@ -66,28 +76,55 @@ impl RateLimiter {
         nodes: Arc<NodeHeartbeat>,
         options: RateLimiterOptions,
     ) -> Self {
-        let (checks, receiver) = mpsc::channel(MAX_QUEUED_CHECKS);
-        let redis_status = Arc::new(RedisStatus::new(redis.is_some()));
+        let has_redis = redis.is_some();
+        let redis_status = Arc::new(RedisStatus::new(has_redis));
         let task = LimiterTask::new(redis, nodes, options, Arc::clone(&redis_status));
+        let checker = if has_redis {
+            let (checks, receiver) = mpsc::channel(MAX_QUEUED_CHECKS);
+            let task = Box::new(Mutex::new(Some((task, receiver))));
+            LimitChecker::Task { checks, task }
+        } else {
+            LimitChecker::InPlace(Box::new(Mutex::new(task)))
+        };
         Self {
-            checks,
-            task: Mutex::new(Some((task, receiver))),
+            checker,
             redis_status,
         }
     }
 
     /// Starts the task. Cancel `stop` after the last request.
     pub(crate) fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
-        let task = self.task.lock().take();
+        let LimitChecker::Task { task, .. } = &self.checker else {
+            return;
+        };
+        let task = task.lock().take();
         if let Some((task, receiver)) = task {
             tracker.spawn(task.run(receiver, stop.clone()));
         }
     }
 
+    /// Counts a load of the project against the backstop, and takes a token of the organization for
+    /// it. One call answers both.
+    pub(crate) async fn admit_load(
+        &self,
+        project: ProjectId,
+        organization: OrganizationId,
+        rate: RateLimit,
+    ) -> Result<Result<RateLimitToken, RateLimitExceeded>, BackstopExceeded> {
+        let (token, taken) = token_check(organization, rate);
+        let (request, counted) = request_check(project);
+        self.check(LimitCheck::Load(token, request)).await;
+        // If it is refused, the token is dropped, and so returned.
+        counted.await.unwrap_or(Ok(()))?;
+        let unlimited = || Ok(RateLimitToken::without_bucket(organization, rate));
+        Ok(taken.await.unwrap_or_else(|_| unlimited()))
+    }
+
     /// Counts a load of the project against the backstop.
     pub(crate) async fn count_request(&self, project: ProjectId) -> Result<(), BackstopExceeded> {
-        let check = |answer| LimitCheck::CountRequest { project, answer };
-        self.check(check).await.unwrap_or(Ok(()))
+        let (check, counted) = request_check(project);
+        self.check(LimitCheck::Request(check)).await;
+        counted.await.unwrap_or(Ok(()))
     }
 
     /// Takes a token of the organization. It is returned unless the load is stored.
@@ -96,21 +133,21 @@ impl RateLimiter {
         organization: OrganizationId,
         rate: RateLimit,
     ) -> Result<RateLimitToken, RateLimitExceeded> {
-        let check = |answer| LimitCheck::TakeToken {
-            organization,
-            rate,
-            answer,
-        };
-        let answer = self.check(check).await;
-        answer.unwrap_or_else(|| Ok(RateLimitToken::without_bucket(organization, rate)))
+        let (check, taken) = token_check(organization, rate);
+        self.check(LimitCheck::Token(check)).await;
+        let unlimited = || Ok(RateLimitToken::without_bucket(organization, rate));
+        taken.await.unwrap_or_else(|_| unlimited())
     }
 
-    /// The answer to a check. Nothing if the task has ended because the process is shutting down:
-    /// then nothing is limited.
-    async fn check<A>(&self, check: impl FnOnce(oneshot::Sender<A>) -> LimitCheck) -> Option<A> {
-        let (answer, answered) = oneshot::channel();
-        self.checks.send(check(answer)).await.ok()?;
-        answered.await.ok()
+    /// If the task has ended because the process is shutting down, the check is dropped, and
+    /// nothing is limited.
+    async fn check(&self, check: LimitCheck) {
+        match &self.checker {
+            LimitChecker::InPlace(limiter) => limiter.lock().answer_in_place(check),
+            LimitChecker::Task { checks, .. } => {
+                let _ended = checks.send(check).await;
+            }
+        }
     }
 
     /// How many checks were answered locally although Redis is configured.
@@ -122,6 +159,32 @@ impl RateLimiter {
     pub fn redis_reachability(&self) -> Option<RedisReachability> {
         self.redis_status.reachability()
     }
+}
+
+fn token_check(
+    organization: OrganizationId,
+    rate: RateLimit,
+) -> (
+    TokenCheck,
+    oneshot::Receiver<Result<RateLimitToken, RateLimitExceeded>>,
+) {
+    let (answer, answered) = oneshot::channel();
+    let check = TokenCheck {
+        organization,
+        rate,
+        answer,
+    };
+    (check, answered)
+}
+
+fn request_check(
+    project: ProjectId,
+) -> (
+    RequestCheck,
+    oneshot::Receiver<Result<(), BackstopExceeded>>,
+) {
+    let (answer, answered) = oneshot::channel();
+    (RequestCheck { project, answer }, answered)
 }
 
 #[cfg(test)]

@@ -109,7 +109,10 @@ async fn admit_item(
 ) -> AnsweredItem {
     let BulkItem { index, body, trace } = item;
     let admitted = match item_key::with_key(body, header_key.as_ref(), index) {
-        Ok(input) => load::admit_load(&app, caller, LoadInput { trace, ..input }).await,
+        Ok(input) => {
+            let input = LoadInput { trace, ..input };
+            load::admit_load(&app, caller, input, None).await
+        }
         Err(error) => Err(error),
     };
     match admitted {

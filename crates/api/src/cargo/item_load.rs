@@ -52,7 +52,7 @@ pub(crate) async fn load_item(
         read_field: None,
         trace: None,
     };
-    let admitted = load::admit_load(app, caller, input).await?;
+    let admitted = load::admit_load(app, caller, input, None).await?;
     Ok(admitted.stored)
 }
 

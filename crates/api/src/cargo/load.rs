@@ -16,7 +16,7 @@ use store::shard::project_keys;
 use wire::load::LoadResponse;
 
 use crate::api_error::ApiError;
-use crate::auth::AdmittedCaller;
+use crate::auth::LoadCaller;
 use crate::caller::Caller;
 use crate::cargo::lane_choice;
 use crate::cargo::load_check::{self, LoadInput, RefusedLoad};
@@ -64,7 +64,7 @@ impl AdmittedLoad {
 }
 
 pub(crate) async fn load(
-    AdmittedCaller(caller): AdmittedCaller,
+    LoadCaller { caller, token }: LoadCaller,
     State(app): State<App>,
     headers: HeaderMap,
     trace: Option<Extension<RequestTrace>>,
@@ -80,7 +80,7 @@ pub(crate) async fn load(
         read_field: None,
         trace: trace.map(|Extension(trace)| trace.context),
     };
-    let admitted = admit_load(&app, caller, input).await?;
+    let admitted = admit_load(&app, caller, input, token).await?;
     Ok(accepted_response(admitted))
 }
 
@@ -89,10 +89,13 @@ pub(crate) async fn load(
 /// The contract sets the order of the checks: key, project and backstop (the extractor),
 /// JSON and fields, model, capability and files, rate limit. The writer checks quota, credit
 /// and the key's spending cap last, under the account's lock.
+///
+/// `token` is of the organization's bucket, if one was taken before. It is returned on an error.
 pub(super) async fn admit_load(
     app: &App,
     caller: Caller,
     input: LoadInput,
+    token: Option<RateLimitToken>,
 ) -> Result<AdmittedLoad, ApiError> {
     let catalogue = Arc::clone(&app.catalogue.borrow());
     let checked = load_check::check_load(app, &caller, &input, &catalogue).await?;
@@ -107,12 +110,16 @@ pub(super) async fn admit_load(
                 key: key.as_ref(),
                 membership: membership.as_deref(),
             };
+            drop(token);
             return replay_or_refuse(app, &caller, handle, names, error).await;
         }
     };
     let (model, deadline_at) = (checked.model, checked.deadline_at);
     let lane = lane_choice::choose_lane(handle, model, deadline_at, checked.checked_at).await?;
-    let token = take_token(app, &caller).await?;
+    let token = match token {
+        Some(token) => token,
+        None => take_token(app, &caller).await?,
+    };
     let status = token.bucket_status();
     project_keys::prepare_write_key(&handle.shard, caller.project).await?;
     // The request is compressed only after the rate limit has admitted it.

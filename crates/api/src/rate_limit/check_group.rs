@@ -17,15 +17,25 @@ type CountReply = oneshot::Sender<Result<(), BackstopExceeded>>;
 
 #[derive(Debug)]
 pub(super) enum LimitCheck {
-    TakeToken {
-        organization: OrganizationId,
-        rate: RateLimit,
-        answer: TokenReply,
-    },
-    CountRequest {
-        project: ProjectId,
-        answer: CountReply,
-    },
+    Token(TokenCheck),
+    Request(RequestCheck),
+    /// Both for one load, so that it waits for one call.
+    Load(TokenCheck, RequestCheck),
+}
+
+/// Takes a token of the organization.
+#[derive(Debug)]
+pub(super) struct TokenCheck {
+    pub(super) organization: OrganizationId,
+    pub(super) rate: RateLimit,
+    pub(super) answer: TokenReply,
+}
+
+/// Counts a request of the project.
+#[derive(Debug)]
+pub(super) struct RequestCheck {
+    pub(super) project: ProjectId,
+    pub(super) answer: CountReply,
 }
 
 /// In order of arrival, with one entry for each organization and project.
@@ -44,34 +54,45 @@ impl LimitCheckGroup {
     }
 
     pub(super) fn push(&mut self, check: LimitCheck) {
-        self.size += 1;
         match check {
-            LimitCheck::TakeToken {
-                organization,
-                rate,
-                answer,
-            } => {
-                let next = self.token_replies.len();
-                let index = *self.organization_index.entry(organization).or_insert(next);
-                if index == next {
-                    self.token_replies.push((organization, rate, Vec::new()));
-                }
-                if let Some((_, last_rate, replies)) = self.token_replies.get_mut(index) {
-                    // The plan may have changed since the last check.
-                    *last_rate = rate;
-                    replies.push(answer);
-                }
+            LimitCheck::Token(token) => self.push_token(token),
+            LimitCheck::Request(request) => self.push_request(request),
+            LimitCheck::Load(token, request) => {
+                self.push_token(token);
+                self.push_request(request);
             }
-            LimitCheck::CountRequest { project, answer } => {
-                let next = self.count_replies.len();
-                let index = *self.project_index.entry(project).or_insert(next);
-                if index == next {
-                    self.count_replies.push((project, Vec::new()));
-                }
-                if let Some((_, replies)) = self.count_replies.get_mut(index) {
-                    replies.push(answer);
-                }
-            }
+        }
+    }
+
+    fn push_token(&mut self, check: TokenCheck) {
+        self.size += 1;
+        let TokenCheck {
+            organization,
+            rate,
+            answer,
+        } = check;
+        let next = self.token_replies.len();
+        let index = *self.organization_index.entry(organization).or_insert(next);
+        if index == next {
+            self.token_replies.push((organization, rate, Vec::new()));
+        }
+        if let Some((_, last_rate, replies)) = self.token_replies.get_mut(index) {
+            // The plan may have changed since the last check.
+            *last_rate = rate;
+            replies.push(answer);
+        }
+    }
+
+    fn push_request(&mut self, check: RequestCheck) {
+        self.size += 1;
+        let RequestCheck { project, answer } = check;
+        let next = self.count_replies.len();
+        let index = *self.project_index.entry(project).or_insert(next);
+        if index == next {
+            self.count_replies.push((project, Vec::new()));
+        }
+        if let Some((_, replies)) = self.count_replies.get_mut(index) {
+            replies.push(answer);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The task that answers all limit checks of a process.
+//! The task that answers all limit checks of a process that uses Redis.
 //!
 //! A check never waits for others to join its group. Checks arrive while a call runs,
 //! and group commit lets callers arrive in waves. In measurements a dozen checks share
@@ -123,13 +123,26 @@ impl LimiterTask {
         self.given_now().unwrap_or_else(elapsed)
     }
 
-    async fn serve(&mut self, group: LimitCheckGroup) {
+    /// Answers one check without Redis, before this returns.
+    pub(super) fn answer_in_place(&mut self, check: LimitCheck) {
+        let mut group = LimitCheckGroup::default();
+        group.push(check);
+        let request = self.begin_request(&group);
+        self.serve_locally(group, &request);
+    }
+
+    fn begin_request(&mut self, group: &LimitCheckGroup) -> RateLimitRequest {
         self.collect_returned_tokens();
-        let mut request = group.to_request(self.given_now(), self.backstop);
+        let request = group.to_request(self.given_now(), self.backstop);
         metrics::counter!("longshore_rate_limit_checks_total", "kind" => "bucket")
             .increment(tokens_requested(&request));
         metrics::counter!("longshore_rate_limit_checks_total", "kind" => "backstop")
             .increment(requests_counted(&request));
+        request
+    }
+
+    async fn serve(&mut self, group: LimitCheckGroup) {
+        let mut request = self.begin_request(&group);
         let Some(redis) = self.redis.as_mut().filter(|redis| !redis.is_open()) else {
             return self.serve_locally(group, &request);
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::{Berth, OrganizationId};
+use domain::id::{Berth, OrganizationId, ProjectId};
 use domain::plan_limits::{Backstop, RateLimit};
 use domain::time::Timestamp;
 use domain::token_bucket::{BucketLevel, UNITS_PER_REQUEST};
@@ -51,11 +51,11 @@ fn grants_go_in_order_of_arrival_and_each_caller_sees_its_own_level() {
     let mut answers = Vec::new();
     for turn in 0..6 {
         let (answer, answered) = oneshot::channel();
-        group.push(LimitCheck::TakeToken {
+        group.push(LimitCheck::Token(TokenCheck {
             organization: organization(turn % 2),
             rate: FREE,
             answer,
-        });
+        }));
         answers.push(answered);
     }
     let request = group.to_request(None, BACKSTOP);
@@ -88,11 +88,11 @@ fn a_token_is_returned_unless_it_is_spent() {
     let mut answers = Vec::new();
     for _ in 0..3 {
         let (answer, answered) = oneshot::channel();
-        group.push(LimitCheck::TakeToken {
+        group.push(LimitCheck::Token(TokenCheck {
             organization: organization(1),
             rate: FREE,
             answer,
-        });
+        }));
         answers.push(answered);
     }
     // One caller goes before the answer, one drops the token, one spends it.
@@ -179,6 +179,10 @@ fn a_failed_call_is_restored_and_a_late_answer_grants_nothing() {
 }
 
 fn limiter() -> RateLimiter {
+    limiter_with(None)
+}
+
+fn limiter_with(redis: Option<RedisRateLimiter>) -> RateLimiter {
     let nowhere = Control::connect_lazily("postgres://127.0.0.1:1/nowhere", 1).unwrap();
     let node = ServingNode {
         id: <_>::default(),
@@ -190,13 +194,12 @@ fn limiter() -> RateLimiter {
         clock: None,
     };
     let nodes = Arc::new(NodeHeartbeat::new(nowhere, node));
-    RateLimiter::new(None, nodes, options)
+    RateLimiter::new(redis, nodes, options)
 }
 
 #[tokio::test]
 async fn without_redis_and_control_one_node_has_the_whole_limit() {
-    let (limiter, tracker, stop) = (limiter(), TaskTracker::new(), CancellationToken::new());
-    limiter.spawn(&tracker, &stop);
+    let limiter = limiter();
     let mut tokens = Vec::new();
     let empty = loop {
         match limiter.take_token(organization(1), FREE).await {
@@ -209,9 +212,38 @@ async fn without_redis_and_control_one_node_has_the_whole_limit() {
     assert!(matches!(empty.0.retry_after(), 1 | 2));
     tokens.truncate(10);
     assert!(limiter.take_token(organization(1), FREE).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_load_over_the_backstop_returns_its_token() {
+    let limiter = limiter();
+    let project = ProjectId::new(Timestamp::default(), Berth::new(0).unwrap(), 1);
+    let mut left = 0;
+    for _ in 0..BACKSTOP.per_hour {
+        let admitted = limiter.admit_load(project, organization(1), FREE).await;
+        let token = admitted.unwrap().unwrap();
+        left = token.bucket_status().level.requests(1);
+        token.spend();
+    }
+    for _ in 0..20 {
+        let refused = limiter.admit_load(project, organization(1), FREE).await;
+        assert!(refused.is_err());
+    }
+    let token = limiter.take_token(organization(1), FREE).await.unwrap();
+    assert!(token.bucket_status().level.requests(1) >= left - 1);
+}
+
+#[tokio::test]
+async fn after_the_task_has_ended_nothing_is_limited() {
+    let redis = RedisRateLimiter::new("redis://127.0.0.1:1").unwrap();
+    let (limiter, tracker) = (limiter_with(Some(redis)), TaskTracker::new());
+    let stop = CancellationToken::new();
+    limiter.spawn(&tracker, &stop);
     stop.cancel();
     tracker.close();
     tracker.wait().await;
-    // After the shutdown nothing is limited.
-    assert!(limiter.take_token(organization(1), FREE).await.is_ok());
+    for _ in 0..150 {
+        let taken = limiter.take_token(organization(1), FREE).await;
+        assert!(taken.is_ok());
+    }
 }

@@ -1,5 +1,6 @@
 //! Rate limits with a real Redis: two nodes, one token bucket, and a manual clock.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use api::App;
@@ -12,8 +13,9 @@ use domain::plan_limits::Backstop;
 use futures::StreamExt as _;
 use futures::stream;
 use test_support::redis::RedisServer;
+use tokio::sync::oneshot;
 
-use crate::support::http::{AppResponse, chat_request, send};
+use crate::support::http::{AppResponse, chat_request, send, with_body};
 use crate::support::test_limits::TestLimits;
 use crate::support::{Customer, TestService};
 
@@ -62,8 +64,11 @@ impl ServeNodes {
 
     async fn send_to(&self, node: usize, customer: &Customer, body: &str) -> AppResponse {
         let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
-        let request = request.body(Body::from(body.to_owned())).unwrap();
-        send(self.routers[node].clone(), request).await
+        send(
+            self.routers[node].clone(),
+            with_body(request, body.to_owned()),
+        )
+        .await
     }
 
     /// How many of these loads are accepted. Every response is 202 or 429.
@@ -306,6 +311,28 @@ async fn validation_errors_come_before_the_rate_limit_and_take_no_token() {
         assert!(matches!(before, 100 | 0));
     }
     assert_eq!(nodes.fallbacks(), 0);
+}
+
+#[tokio::test]
+async fn a_load_that_takes_long_to_arrive_holds_no_token() {
+    let redis = RedisServer::new();
+    let nodes = ServeNodes::new(TestLimits::with_redis(redis.url())).await;
+    let customer = nodes.service.create_customer_with_plan(Plan::Free).await;
+    let (reads, is_read) = oneshot::channel();
+    let (arrives, arrived) = oneshot::channel();
+    // The route reads the body after the limiter has answered.
+    let body = stream::once(async move {
+        reads.send(()).unwrap();
+        arrived.await.unwrap();
+        Ok::<_, Infallible>(chat_request("Slowly.", None).to_string())
+    });
+    let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
+    let request = request.body(Body::from_stream(body)).unwrap();
+    let slow = tokio::spawn(send(nodes.routers[0].clone(), request));
+    is_read.await.unwrap();
+    assert_eq!(nodes.load_and_count(&customer, 150).await, 100);
+    arrives.send(()).unwrap();
+    assert_eq!(slow.await.unwrap().status, 429);
 }
 
 #[tokio::test]
