@@ -12,7 +12,7 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::callback_signature::SigningRoots;
 use domain::host_pace::HostClass;
@@ -70,6 +70,8 @@ pub struct DeliverStage {
     /// Ended under `unrecorded_claim`, but not recorded yet.
     unrecorded: Vec<EndedAttempt>,
     unrecorded_claim: Claim,
+    /// Since when they wait for others.
+    unrecorded_since: Option<Instant>,
     tracer: Option<Tracer>,
 }
 
@@ -111,6 +113,7 @@ impl DeliverStage {
             lost_claims: LostClaims::default(),
             unsent: Vec::new(),
             unrecorded: Vec::new(),
+            unrecorded_since: None,
             tracer: deps.tracer,
         }
     }
@@ -197,6 +200,21 @@ impl DeliverStage {
         Ok(count)
     }
 
+    /// Sends what is due, as far as there are slots and memory; returns how many callbacks.
+    async fn send_due(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+        for freed in self.slots.take_freed() {
+            self.queue.unblock(freed, &self.slots);
+        }
+        let handed_over = self.start_handed_over(now).await?;
+        if self.discovery.is_due(now) {
+            self.discover(now).await?;
+        }
+        if !self.queue.is_empty() {
+            self.claim_due(now).await?;
+        }
+        Ok(handed_over + self.send_claimed(now).await?)
+    }
+
     async fn discover(&mut self, now: Timestamp) -> Result<(), store::Error> {
         let found = self.discovery.discover(&self.shard, now).await?;
         if found.is_full {
@@ -229,18 +247,12 @@ impl Stage for DeliverStage {
     }
 
     async fn step(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
-        let mut did = self.record_finished(now).await?;
-        for freed in self.slots.take_freed() {
-            self.queue.unblock(freed, &self.slots);
-        }
-        did += self.start_handed_over(now).await?;
-        if self.discovery.is_due(now) {
-            self.discover(now).await?;
-        }
-        if !self.queue.is_empty() {
-            self.claim_due(now).await?;
-        }
-        did += self.send_claimed(now).await?;
-        Ok(StepResult::from_count(did))
+        let ended = self.record_finished(now).await?;
+        Ok(StepResult::from_count(ended + self.send_due(now).await?))
+    }
+
+    async fn advance(&mut self, now: Timestamp) -> Result<StepResult, store::Error> {
+        let ended = self.record_in_groups(now).await?;
+        Ok(StepResult::from_count(ended + self.send_due(now).await?))
     }
 }

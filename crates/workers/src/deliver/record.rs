@@ -1,5 +1,7 @@
 //! Records ended attempts in groups. Splits a group until a row that cannot be written is alone.
 
+use std::time::{Duration, Instant};
+
 use chrono::TimeDelta;
 use domain::cargo_spans::{TracedDelivery, delivery_span};
 use domain::id;
@@ -15,10 +17,42 @@ use super::send::{AttemptEnd, FinishedCallback};
 
 /// How many attempts one transaction records.
 const MAX_ATTEMPTS_PER_TRANSACTION: usize = 1000;
+/// Fewer attempts wait for others while some are in flight, but not longer than this.
+const MIN_ATTEMPTS_PER_TRANSACTION: usize = 64;
+const MAX_RECORD_DELAY: Duration = Duration::from_millis(10);
 
 impl DeliverStage {
-    /// Records ended attempts; returns how many.
+    /// Takes over the attempts that have ended, and records them. Returns how many have ended.
     pub(super) async fn record_finished(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+        let ended = self.collect_finished(now);
+        Ok(ended.max(self.record_collected(now).await?))
+    }
+
+    /// As `record_finished`, but a few attempts wait a little for others: a transaction costs as
+    /// much as several attempts.
+    pub(super) async fn record_in_groups(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+        let ended = self.collect_finished(now);
+        if self.should_wait_for_others() {
+            return Ok(ended);
+        }
+        Ok(ended.max(self.record_collected(now).await?))
+    }
+
+    fn should_wait_for_others(&mut self) -> bool {
+        let count = self.unrecorded.len();
+        if count == 0 || count >= MIN_ATTEMPTS_PER_TRANSACTION || self.sender.is_idle() {
+            return false;
+        }
+        let Some(since) = self.unrecorded_since else {
+            self.unrecorded_since = Some(Instant::now());
+            self.sender.wake_after(MAX_RECORD_DELAY);
+            return true;
+        };
+        since.elapsed() < MAX_RECORD_DELAY
+    }
+
+    /// Frees the slots of ended attempts; returns how many there are.
+    fn collect_finished(&mut self, now: Timestamp) -> usize {
         let claim = self.lease.claim();
         self.drop_unrecorded_of_lost_lease(claim);
         let mut ended = 0;
@@ -30,12 +64,18 @@ impl DeliverStage {
             self.slots.release(to, bytes, finished.host_answer(), now);
             self.keep_unrecorded(finished, claim, now);
         }
-        if self.unrecorded.is_empty() {
-            return Ok(ended);
-        }
+        ended
+    }
+
+    /// Records what was collected; returns how many attempts.
+    async fn record_collected(&mut self, now: Timestamp) -> Result<usize, store::Error> {
+        self.unrecorded_since = None;
         let group = std::mem::take(&mut self.unrecorded);
-        self.record_split(claim, group, now).await?;
-        Ok(ended.max(1))
+        let count = group.len();
+        if count > 0 {
+            self.record_split(self.unrecorded_claim, group, now).await?;
+        }
+        Ok(count)
     }
 
     /// Keeps an attempt until it is recorded: a POST must not be repeated.

@@ -1,6 +1,7 @@
 //! Makes the POSTs and collects their results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use domain::callback_signature::{CallbackSigner, SignatureHeaders};
@@ -209,12 +210,19 @@ impl CallbackSender {
     pub(super) async fn wait(&self) {
         self.wakeup.wait().await;
     }
+
+    /// Wakes the stage later.
+    pub(super) fn wake_after(&self, delay: Duration) {
+        let wakeup = self.wakeup.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            wakeup.wake();
+        });
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test]
