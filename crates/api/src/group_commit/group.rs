@@ -51,6 +51,12 @@ impl LoadGroup {
             .collect()
     }
 
+    #[cfg(test)]
+    pub(super) fn models(&self) -> Vec<&str> {
+        let loads = self.loads.iter();
+        loads.map(|queued| queued.load.model.as_str()).collect()
+    }
+
     /// When its oldest load was queued.
     pub(super) fn oldest(&self) -> Instant {
         let first = self.loads.first();

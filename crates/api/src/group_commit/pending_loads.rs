@@ -94,3 +94,91 @@ impl PendingLoads {
         (group, claim)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use domain::hold::Hold;
+    use domain::id::{ApiKeyId, Berth, ProjectId};
+    use domain::lane::LaneId;
+    use domain::organization::Plan;
+    use domain::plan_limits::RateLimit;
+    use domain::response_shape::ResponseShape;
+    use domain::time::Timestamp;
+    use store::body;
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::caller::Caller;
+    use crate::group_commit::PreparedLoad;
+    use crate::group_commit::admission_control::AdmissionControl;
+    use crate::rate_limit::RateLimitToken;
+
+    const RATE: RateLimit = RateLimit {
+        burst: 1,
+        per_minute: 1,
+    };
+
+    /// The model says which load it is.
+    fn load(organization: u64, model: &str) -> QueuedLoad {
+        let (berth, at) = (Berth::new(0).unwrap(), Timestamp::default());
+        let organization = OrganizationId::new(at, berth, organization);
+        let (project, key) = (ProjectId::new(at, berth, 1), ApiKeyId::new(at, berth, 1));
+        let caller = Caller::on_behalf_of(organization, project, key, Plan::Pro, berth);
+        let admission = Arc::new(AdmissionControl::default());
+        QueuedLoad {
+            load: PreparedLoad {
+                caller,
+                lane: LaneId(1),
+                model: model.to_owned(),
+                callback: None,
+                request: body::pack(b"{}"),
+                unpacked_bytes: 2,
+                metadata: None,
+                idempotency_key: None,
+                hold: Hold::default(),
+                files: Vec::new(),
+                monthly_tokens: None,
+                response_shape: ResponseShape::default(),
+                warnings: None,
+                deadline_at: None,
+                route_reason: None,
+                trace: None,
+                membership: None,
+            },
+            token: RateLimitToken::without_bucket(organization, RATE),
+            ticket: admission.admit(organization, 2, Instant::now()).unwrap(),
+            reply: oneshot::channel().0,
+        }
+    }
+
+    fn pending(loads: &[(u64, &str)]) -> PendingLoads {
+        let mut pending = PendingLoads::default();
+        for (organization, model) in loads {
+            pending.push(load(*organization, model));
+        }
+        pending
+    }
+
+    #[test]
+    fn loads_of_a_busy_organization_wait_in_their_order() {
+        let mut pending = pending(&[(1, "a"), (2, "b")]);
+        let (group, claim) = pending.take_group(1);
+        assert_eq!((group.models(), pending.has_free_load()), (vec!["a"], true));
+        pending.push(load(1, "c"));
+        pending.push(load(3, "d"));
+        pending.push(load(1, "e"));
+        let (group, _other) = pending.take_group(10);
+        assert_eq!(group.models(), ["b", "d"]);
+        assert!(!pending.has_free_load());
+        pending.push(load(1, "f"));
+        assert!(!pending.has_free_load());
+        drop(claim);
+        pending.find_free_load();
+        assert!(pending.has_free_load());
+        let (group, _claim) = pending.take_group(10);
+        assert_eq!(group.models(), ["c", "e", "f"]);
+        assert!(pending.is_empty() && !pending.has_free_load());
+    }
+}

@@ -86,7 +86,7 @@ impl RateLimitToken {
     }
 
     /// A token that was not taken from any bucket.
-    pub(super) const fn without_bucket(organization: OrganizationId, rate: RateLimit) -> Self {
+    pub(crate) const fn without_bucket(organization: OrganizationId, rate: RateLimit) -> Self {
         let bucket_status = BucketStatus {
             rate,
             level: BucketLevel::full(rate),
