@@ -97,14 +97,18 @@ impl FromRequestParts<App> for LoadCaller {
         let caller = find_caller_with_room(parts, app).await?;
         if !arrives_at_once(&parts.headers) {
             app.limiter.count_request(caller.project).await?;
-            let token = None;
-            return Ok(Self { caller, token });
+            return Ok(Self {
+                caller,
+                token: None,
+            });
         }
         let rate = app.plan_limits.borrow().for_plan(caller.plan).rate;
         let (project, organization) = (caller.project, caller.organization);
-        let taken = app.limiter.admit_load(project, organization, rate).await?;
-        let token = taken.ok();
-        Ok(Self { caller, token })
+        let admitted = app.limiter.admit_load(project, organization, rate).await?;
+        Ok(Self {
+            caller,
+            token: admitted.ok(),
+        })
     }
 }
 

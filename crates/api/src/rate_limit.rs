@@ -64,9 +64,15 @@ enum LimitChecker {
     InPlace(Box<Mutex<LimiterTask>>),
     Task {
         checks: mpsc::Sender<LimitCheck>,
-        /// Taken when the task starts.
-        task: Box<Mutex<Option<(LimiterTask, mpsc::Receiver<LimitCheck>)>>>,
+        unstarted: Box<Mutex<Option<UnstartedTask>>>,
     },
+}
+
+/// The task before it starts.
+#[derive(Debug)]
+struct UnstartedTask {
+    task: LimiterTask,
+    checks: mpsc::Receiver<LimitCheck>,
 }
 
 impl RateLimiter {
@@ -80,9 +86,11 @@ impl RateLimiter {
         let redis_status = Arc::new(RedisStatus::new(has_redis));
         let task = LimiterTask::new(redis, nodes, options, Arc::clone(&redis_status));
         let checker = if has_redis {
-            let (checks, receiver) = mpsc::channel(MAX_QUEUED_CHECKS);
-            let task = Box::new(Mutex::new(Some((task, receiver))));
-            LimitChecker::Task { checks, task }
+            let (sender, checks) = mpsc::channel(MAX_QUEUED_CHECKS);
+            LimitChecker::Task {
+                checks: sender,
+                unstarted: Box::new(Mutex::new(Some(UnstartedTask { task, checks }))),
+            }
         } else {
             LimitChecker::InPlace(Box::new(Mutex::new(task)))
         };
@@ -94,12 +102,12 @@ impl RateLimiter {
 
     /// Starts the task. Cancel `stop` after the last request.
     pub(crate) fn spawn(&self, tracker: &TaskTracker, stop: &CancellationToken) {
-        let LimitChecker::Task { task, .. } = &self.checker else {
+        let LimitChecker::Task { unstarted, .. } = &self.checker else {
             return;
         };
-        let task = task.lock().take();
-        if let Some((task, receiver)) = task {
-            tracker.spawn(task.run(receiver, stop.clone()));
+        let unstarted = unstarted.lock().take();
+        if let Some(UnstartedTask { task, checks }) = unstarted {
+            tracker.spawn(task.run(checks, stop.clone()));
         }
     }
 
@@ -111,9 +119,10 @@ impl RateLimiter {
         organization: OrganizationId,
         rate: RateLimit,
     ) -> Result<Result<RateLimitToken, RateLimitExceeded>, BackstopExceeded> {
-        let (token, taken) = token_check(organization, rate);
-        let (request, counted) = request_check(project);
-        self.check(LimitCheck::Load(token, request)).await;
+        let (token_check, taken) = check_token(organization, rate);
+        let (request_check, counted) = check_request(project);
+        self.check(LimitCheck::Load(token_check, request_check))
+            .await;
         // If it is refused, the token is dropped, and so returned.
         counted.await.unwrap_or(Ok(()))?;
         let unlimited = || Ok(RateLimitToken::without_bucket(organization, rate));
@@ -122,7 +131,7 @@ impl RateLimiter {
 
     /// Counts a load of the project against the backstop.
     pub(crate) async fn count_request(&self, project: ProjectId) -> Result<(), BackstopExceeded> {
-        let (check, counted) = request_check(project);
+        let (check, counted) = check_request(project);
         self.check(LimitCheck::Request(check)).await;
         counted.await.unwrap_or(Ok(()))
     }
@@ -133,7 +142,7 @@ impl RateLimiter {
         organization: OrganizationId,
         rate: RateLimit,
     ) -> Result<RateLimitToken, RateLimitExceeded> {
-        let (check, taken) = token_check(organization, rate);
+        let (check, taken) = check_token(organization, rate);
         self.check(LimitCheck::Token(check)).await;
         let unlimited = || Ok(RateLimitToken::without_bucket(organization, rate));
         taken.await.unwrap_or_else(|_| unlimited())
@@ -161,7 +170,7 @@ impl RateLimiter {
     }
 }
 
-fn token_check(
+fn check_token(
     organization: OrganizationId,
     rate: RateLimit,
 ) -> (
@@ -177,7 +186,7 @@ fn token_check(
     (check, answered)
 }
 
-fn request_check(
+fn check_request(
     project: ProjectId,
 ) -> (
     RequestCheck,

@@ -162,7 +162,7 @@ pub fn prober(values: &SettingValues) -> Prober {
 
 async fn run_worker_set(parts: WorkerSetDeps, stop: CancellationToken) {
     if schema::wait_until_compatible(&parts.shard, &stop).await {
-        WorkerSet::run_until_stopped(parts, stop).await;
+        Box::pin(WorkerSet::run_until_stopped(parts, stop)).await;
     }
 }
 

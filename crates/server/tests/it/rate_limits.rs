@@ -1,6 +1,5 @@
 //! Rate limits with a real Redis: two nodes, one token bucket, and a manual clock.
 
-use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use api::App;
@@ -13,7 +12,6 @@ use domain::plan_limits::Backstop;
 use futures::StreamExt as _;
 use futures::stream;
 use test_support::redis::RedisServer;
-use tokio::sync::oneshot;
 
 use crate::support::http::{AppResponse, chat_request, send, with_body};
 use crate::support::test_limits::TestLimits;
@@ -23,6 +21,7 @@ mod every_route;
 mod new_lanes;
 mod projects;
 mod redis_outage;
+mod returned_tokens;
 mod routes;
 
 /// How many loads may run at once without overflowing the queue of the group commit.
@@ -310,95 +309,6 @@ async fn validation_errors_come_before_the_rate_limit_and_take_no_token() {
         let before = nodes.load_and_count(&customer, 150).await;
         assert!(matches!(before, 100 | 0));
     }
-    assert_eq!(nodes.fallbacks(), 0);
-}
-
-#[tokio::test]
-async fn a_load_that_takes_long_to_arrive_holds_no_token() {
-    let redis = RedisServer::new();
-    let nodes = ServeNodes::new(TestLimits::with_redis(redis.url())).await;
-    let customer = nodes.service.create_customer_with_plan(Plan::Free).await;
-    let (reads, is_read) = oneshot::channel();
-    let (arrives, arrived) = oneshot::channel();
-    // The route reads the body after the limiter has answered.
-    let body = stream::once(async move {
-        reads.send(()).unwrap();
-        arrived.await.unwrap();
-        Ok::<_, Infallible>(chat_request("Slowly.", None).to_string())
-    });
-    let request = Request::post("/cargo/load").header("X-API-Key", &customer.key);
-    let request = request.body(Body::from_stream(body)).unwrap();
-    let slow = tokio::spawn(send(nodes.routers[0].clone(), request));
-    is_read.await.unwrap();
-    assert_eq!(nodes.load_and_count(&customer, 150).await, 100);
-    arrives.send(()).unwrap();
-    assert_eq!(slow.await.unwrap().status, 429);
-}
-
-#[tokio::test]
-async fn replays_and_refused_loads_return_their_token() {
-    let redis = RedisServer::new();
-    let service = TestService::with_limits(TestLimits::with_redis(redis.url())).await;
-    let customer = service.create_customer_with_plan(Plan::Free).await;
-    let (body, other) = (chat_request("Once.", None), chat_request("Twice.", None));
-    let first = service
-        .post_load_with_key(&customer, "order-7", &body)
-        .await;
-    assert_eq!(header_number(&first, "ratelimit-remaining"), 99);
-    for _ in 0..150 {
-        let again = service
-            .post_load_with_key(&customer, "order-7", &body)
-            .await;
-        assert_eq!(again.cargo_id(), first.cargo_id());
-        assert_eq!(header_number(&again, "ratelimit-remaining"), 99);
-        let reused = service
-            .post_load_with_key(&customer, "order-7", &other)
-            .await;
-        assert_eq!(reused.status, 409);
-    }
-    let loads = stream::iter(0..150).map(|_| service.post_load(&customer, &body));
-    let answers: Vec<_> = loads.buffer_unordered(MAX_CONCURRENT_LOADS).collect().await;
-    assert_eq!(count_accepted(&answers), 99);
-    // A load takes its token before it is recognized as a replay.
-    let again = service
-        .post_load_with_key(&customer, "order-7", &body)
-        .await;
-    assert_eq!(again.status, 429);
-    assert_eq!(service.app.limiter().fallbacks(), 0);
-}
-
-#[tokio::test]
-async fn a_cancelled_request_neither_loses_nor_doubles_a_token() {
-    let redis = RedisServer::new();
-    let nodes = ServeNodes::new(TestLimits::with_redis(redis.url())).await;
-    let customer = nodes.service.create_customer_with_plan(Plan::Free).await;
-    let (service, body) = (&nodes.service, chat_request("Known.", None));
-    let known = service.post_load_with_key(&customer, "known", &body).await;
-    assert_eq!(known.status, 202);
-    // Cancel requests at any time from before the limiter to after the commit.
-    for number in 0..60 {
-        let load = nodes.load_on(&customer, number % 2);
-        let timeout = Duration::from_micros(50 * u64::try_from(number).unwrap());
-        let _cancelled = tokio::time::timeout(timeout, load).await;
-    }
-    // Each load was either stored and took a token, or was not stored and took none.
-    let began = Instant::now();
-    let left = loop {
-        let before = service.count_stored_cargo(&customer).await;
-        // A replay takes no token and shows how many are left.
-        let known = service.post_load_with_key(&customer, "known", &body).await;
-        let remaining = header_number(&known, "ratelimit-remaining");
-        let after = service.count_stored_cargo(&customer).await;
-        if before == after && before + remaining == 100 {
-            break remaining;
-        }
-        assert!(
-            began.elapsed() < Duration::from_mins(1),
-            "{before} and {remaining}"
-        );
-    };
-    let accepted = nodes.load_and_count(&customer, 150).await;
-    assert_eq!(u64::try_from(accepted).unwrap(), left);
     assert_eq!(nodes.fallbacks(), 0);
 }
 
