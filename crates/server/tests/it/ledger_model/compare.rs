@@ -59,7 +59,7 @@ impl LedgerModelFixture {
             .await
             .unwrap();
         check_equal("gaps in the sums of the audit", &gaps, &0)?;
-        let report = ledger_audit::check_all(&self.stable_shard).await.unwrap();
+        let report = ledger_audit::check_all(&self.operator_shard).await.unwrap();
         check_equal("faults", &report.faults, &Vec::new())?;
         let postings: u64 = oracle.accounts.iter().map(|it| it.postings).sum();
         check_equal("postings", &report.counts.postings, &postings)

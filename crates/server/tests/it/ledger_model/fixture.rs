@@ -39,6 +39,8 @@ pub(super) struct LedgerModelFixture {
     lanes: Vec<LaneId>,
     /// A shard whose connections are never cut.
     pub(super) stable_shard: Shard,
+    /// As `longshored admin ledger check` opens it: to check a million operations takes long.
+    pub(super) operator_shard: Shard,
 }
 
 impl LedgerModelFixture {
@@ -65,13 +67,15 @@ impl LedgerModelFixture {
             interceptor: None,
         };
         let clock = service.clock.clone();
-        let stable_shard = Shard::new("stable", url.as_str(), &options, clock).unwrap();
+        let open = |name| Shard::new(name, url.as_str(), &options, clock.clone()).unwrap();
+        let (stable_shard, operator_shard) = (open("stable"), open("operator").for_operator());
         let other = service.start_another_app().await;
         Self {
             routers: [service.router.clone(), api::router(other)],
             customers: Vec::new(),
             lanes,
             stable_shard,
+            operator_shard,
             service,
         }
     }
