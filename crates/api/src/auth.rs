@@ -4,7 +4,6 @@ use axum::extract::FromRequestParts;
 use domain::authentication_flag::AuthenticationFlag;
 use domain::forwarded_for::ClientAddress;
 use domain::key_scope::KeyRight;
-use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
@@ -12,12 +11,13 @@ use crate::api_error::ApiError;
 use crate::api_keys::AuthenticationError;
 use crate::caller::Caller;
 use crate::rate_limit::RateLimitToken;
+use crate::request_body::declared_length;
 use crate::request_span::RequestTraceSlot;
 use crate::state::App;
 
 pub(crate) const API_KEY_HEADER: &str = "x-api-key";
 /// A longer body arrives in several parts.
-const MAX_BYTES_AT_ONCE: usize = 64 << 10;
+const MAX_BYTES_AT_ONCE: u64 = 64 << 10;
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -128,9 +128,7 @@ async fn find_caller_with_room(parts: &mut Parts, app: &App) -> Result<Caller, A
 
 /// Whether the body probably arrives together with the headers.
 fn arrives_at_once(headers: &HeaderMap) -> bool {
-    let length = headers.get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    length.is_some_and(|length| length <= MAX_BYTES_AT_ONCE)
+    declared_length(headers).is_some_and(|length| length <= MAX_BYTES_AT_ONCE)
 }
 
 impl From<AuthenticationError> for ApiError {

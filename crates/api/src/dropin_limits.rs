@@ -6,10 +6,10 @@ use std::sync::Arc;
 use domain::concurrency_limit::ConcurrencyLimit;
 use domain::id::ProjectId;
 use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
 
 use crate::api_error::ApiError;
 use crate::project_permit::{ProjectPermit, too_many_at_once};
+use crate::request_body::declared_length;
 
 const MAX_UPLOADS: usize = 16;
 const MAX_UPLOADS_PER_PROJECT: usize = 2;
@@ -66,15 +66,14 @@ impl DropinLimits {
 }
 
 fn is_small(headers: &HeaderMap) -> bool {
-    let length = headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-    let length = length.and_then(|text| text.parse::<u64>().ok());
-    length.is_some_and(|length| length <= SMALL_BODY_BYTES)
+    declared_length(headers).is_some_and(|length| length <= SMALL_BODY_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
     use futures::stream;
     use http::HeaderValue;
+    use http::header::CONTENT_LENGTH;
 
     use super::*;
     use crate::project_permit::hold_while_streaming;

@@ -8,7 +8,7 @@ use std::io;
 use axum::extract::Request;
 use bytes::{Bytes, BytesMut};
 use domain::streamed_body::StreamedBodyFlag;
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{Extensions, HeaderMap};
 use http_body_util::BodyExt as _;
 
@@ -31,6 +31,11 @@ pub(crate) fn mark_streamed(extensions: &Extensions) {
     if let Some(flag) = extensions.get::<StreamedBodyFlag>() {
         flag.set();
     }
+}
+
+/// The length of the body, if the client says it.
+pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Refuses a body that has an encoding.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 const MAX_TURN: Duration = Duration::from_millis(20);
 
 /// Gives one turn at a time.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct WriteTurns(Arc<Semaphore>);
 
 /// Ends when it is dropped.
@@ -37,9 +37,6 @@ impl WriteTurn {
 
     /// Prepares a group, and ends the turn if that takes long.
     pub(super) async fn hold_while<T>(&mut self, preparing: impl Future<Output = T>) -> T {
-        if self.0.is_none() {
-            return preparing.await;
-        }
         let mut preparing = std::pin::pin!(preparing);
         if let Ok(prepared) = timeout(MAX_TURN, preparing.as_mut()).await {
             return prepared;

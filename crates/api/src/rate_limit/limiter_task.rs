@@ -1,4 +1,5 @@
-//! The task that answers all limit checks of a process that uses Redis.
+//! The task that answers all limit checks of a process. Without Redis it does not run, and each
+//! check is answered in place.
 //!
 //! A check never waits for others to join its group. Checks arrive while a call runs,
 //! and group commit lets callers arrive in waves. In measurements a dozen checks share
